@@ -13,7 +13,7 @@ import { Failure } from '../../model/failure.ts';
 import { loadMcpServer } from '../../model/common/lazy-packages.ts';
 import { jsonBytes } from '../../model/json/prepared-json.ts';
 import { envelopeFrom } from '../svc1/envelope.ts';
-import { outcomeMembers } from '../svc1/operations.ts';
+import { operationPath, outcomeMembers } from '../svc1/operations.ts';
 import type { Serving } from '../serving.ts';
 import { contentPacket } from '../websocket/packet.ts';
 import { clientName, traceOf, type Conversation } from './conversation.ts';
@@ -135,10 +135,12 @@ function createServer({ authInfo }: McpRequestContext): McpServer {
   return mcpServer;
 }
 
-function readsFor({ serving: { execute }, call }: McpRequest): ResourceReads {
+function readsFor({ serving, call }: McpRequest): ResourceReads {
+  const { execute } = serving;
   return {
     mayRun: (name) => mayCall(execute.require(name), call.caller),
     async run(name, v) {
+      await countForRates(serving, call, name);
       const outcome = await execute.run(name, v, { ...call, vk: undefined, qk: undefined });
       return outcome.kind === 'data' ? outcome.data : undefined;
     },
@@ -159,6 +161,7 @@ async function callTool(
     name = operationOfTool(tool);
     const { v, vk, qk, draft } = envelopeFrom(sent, name);
     requireReach(serving.execute.require(name), call.caller, draft);
+    await countForRates(serving, call, name);
     const outcome = await serving.execute.run(name, v, { ...call, vk, qk, draft, via });
     if (outcome.kind === 'stream') {
       throw new Failure('invalid', `${name} sends packets: a tool cannot call it.`);
@@ -174,6 +177,23 @@ async function callTool(
     const text = JSON.stringify({ error: failed(name, thrown) });
     return { isError: true, content: [{ type: 'text', text }] };
   }
+}
+
+/** Counts a call for the rates of the path at which HTTP has its operation. */
+async function countForRates(
+  { rates, config }: Serving,
+  { origin, fields, caller, visitor }: McpRequest['call'],
+  operation: string,
+): Promise<void> {
+  const { base } = config.server;
+  await rates?.count({
+    ...{ origin, path: operationPath(operation, base), fields },
+    // Those of this path have counted the request itself.
+    countedFor: `${base}/svc1/mcp`,
+    address: caller.address,
+    visitor: () => visitor,
+    keyId: () => caller.keyId,
+  });
 }
 
 /** Throws `too_large` for a text that is too long for a model. */

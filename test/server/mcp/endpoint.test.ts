@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
+import { signIn } from '../../api/keys/sign-in.ts';
 import { connectTool, revisions } from './client.ts';
 
 const rule = 'svc1.userinterface';
@@ -371,6 +372,13 @@ test('a session lends nothing: each message is as its own key may, until that is
     assert.match(await said(site, bound, method, { uri }, session), /-32601/);
   }
 
+  // The session of the console is no key, whether it is open or has ended.
+  const opened = await signIn(site, site.adminKey);
+  const asSession = { ...session, ...opened.as.headers };
+  assert.match(await said(site, opened.token, 'tools/list', {}, asSession), /^401/);
+  await site.call('svc1.session.end', {}, opened.as);
+  assert.match(await said(site, opened.token, 'tools/list', {}, asSession), /^401/);
+
   await site.call('svc1.key.revoke', { id });
   assert.match(await said(site, bound, 'tools/call', named, session), /^401/);
   assert.match(await said(site, bound, 'tools/list', {}, session), /^401/);
@@ -409,4 +417,28 @@ test('answers that a client does not read count as unread, and a long page rule 
   assert.match(await said(site, site.adminKey, 'resources/read', { uri }), /more than 400000/);
   const answer = await post(site, list, { apikey: site.adminKey });
   assert.equal(Number(answer.headers.get('content-length')), (await answer.bytes()).length);
+});
+
+test('calls of tools count for the rates of the path of their operation, once', async (t) => {
+  const ini =
+    '[rate.get]\npath = /svc1/userinterface/*\nrate = 3/h\n' +
+    '[rate.all]\npath = /svc1/*\nrate = 12/h\n';
+  const site = await startSite(t, { ini, rules: [page] });
+  const call = (name: string): Promise<string> =>
+    said(site, site.adminKey, 'tools/call', { name, arguments: {} });
+  const list = { cursor: 'rules ' };
+  const answers = [
+    await call('userinterface_list'),
+    await said(site, site.adminKey, 'resources/list', list),
+    await call('userinterface_list'),
+    await call('userinterface_list'),
+    await said(site, site.adminKey, 'resources/list', list),
+  ];
+  assert.deepEqual(
+    answers.map((one) => one.includes('Too many requests')),
+    [false, false, false, true, true],
+  );
+  const drafts: string[] = [];
+  for (let at = 0; at < 8; at += 1) drafts.push(await call('draft_list'));
+  assert.deepEqual(drafts.map((one) => one.startsWith('429')).indexOf(true), 7);
 });
