@@ -103,6 +103,18 @@ suite('[rate.<name>]', () => {
     assert.deepEqual(codes, [undefined, limited]);
   });
 
+  test('holds for both addresses of breadcrumbs, whichever it names', async (t) => {
+    const breadcrumb = { path: '/go', kind: 'resolve', enginedata: { html: 'here' } };
+    const [dotted, plain] = ['/svc1/userinterface.link.htm', '/svc1/userinterface/link.htm'];
+    for (const path of [dotted, plain, '/svc1/userinterface/*']) {
+      const ini = `[rate.link]\npath = ${path}\nrate = 4/h\n`;
+      const site = await startSite(t, { ini, rules: [breadcrumb] });
+      assert.deepEqual(await statuses(2, `${site.url}${dotted}?k=/go`), [200, 200], path);
+      assert.deepEqual(await statuses(3, `${site.url}${plain}?k=/go`), [200, 200, 429], path);
+      assert.deepEqual(await statuses(1, `${site.url}${dotted}?k=/go`), [429], path);
+    }
+  });
+
   test('counts a wrong key as one, whatever asks for it', async (t) => {
     const site = await startSite(t, {
       ...{ files, rules },
