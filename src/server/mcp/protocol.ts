@@ -13,6 +13,7 @@ import { Failure } from '../../model/failure.ts';
 import { loadMcpServer } from '../../model/common/lazy-packages.ts';
 import { jsonBytes } from '../../model/json/prepared-json.ts';
 import { envelopeFrom } from '../svc1/envelope.ts';
+import { countForPlace } from '../svc1/operation-rates.ts';
 import { operationPath, outcomeMembers } from '../svc1/operations.ts';
 import type { Serving } from '../serving.ts';
 import { contentPacket } from '../websocket/packet.ts';
@@ -140,7 +141,7 @@ function readsFor({ serving, call }: McpRequest): ResourceReads {
   return {
     mayRun: (name) => mayCall(execute.require(name), call.caller),
     async run(name, v) {
-      await countForRates(serving, call, name);
+      await countForRates(serving, call, { name, v });
       const outcome = await execute.run(name, v, { ...call, vk: undefined, qk: undefined });
       return outcome.kind === 'data' ? outcome.data : undefined;
     },
@@ -161,7 +162,7 @@ async function callTool(
     name = operationOfTool(tool);
     const { v, vk, qk, draft } = envelopeFrom(sent, name);
     requireReach(serving.execute.require(name), call.caller, draft);
-    await countForRates(serving, call, name);
+    await countForRates(serving, call, { name, v });
     const outcome = await serving.execute.run(name, v, { ...call, vk, qk, draft, via });
     if (outcome.kind === 'stream') {
       throw new Failure('invalid', `${name} sends packets: a tool cannot call it.`);
@@ -179,21 +180,24 @@ async function callTool(
   }
 }
 
-/** Counts a call for the rates of the path at which HTTP has its operation. */
+/** Counts a call for the rates of the path at which HTTP has its operation, and of its page. */
 async function countForRates(
   { rates, config }: Serving,
   { origin, fields, caller, visitor }: McpRequest['call'],
-  operation: string,
+  { name, v }: { readonly name: string; readonly v: unknown },
 ): Promise<void> {
   const { base } = config.server;
+  const path = operationPath(name, base);
+  // The request itself has counted for those of this path.
+  const own = `${base}/svc1/mcp`;
   await rates?.count({
-    ...{ origin, path: operationPath(operation, base), fields },
-    // Those of this path have counted the request itself.
-    countedFor: `${base}/svc1/mcp`,
+    ...{ origin, path, fields, countedFor: [own] },
     address: caller.address,
     visitor: () => visitor,
     keyId: () => caller.keyId,
   });
+  const countedFor = [own, path];
+  await countForPlace(rates, { name, v, origin, fields, caller, visitor, countedFor });
 }
 
 /** Throws `too_large` for a text that is too long for a model. */

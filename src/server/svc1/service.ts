@@ -119,12 +119,13 @@ async function mcpReply(
 }
 
 /**
- * Whether an answer may depend on a cookie with the user, or on who may see a page: the key of
- * prepared answers contains neither.
+ * Whether an answer may depend on a cookie with the user, or on who may see a page and how often:
+ * the key of prepared answers contains none of it.
  */
-function variesByVisitor({ config, login }: Serving): boolean {
+function variesByVisitor({ config, login, rates }: Serving): boolean {
   const { auth, access } = config;
-  return auth.jwtJwks !== undefined || login !== undefined || access.length > 0;
+  const isLimited = access.length > 0 || rates !== undefined;
+  return auth.jwtJwks !== undefined || login !== undefined || isLimited;
 }
 
 /** A page that an operation answers with, which must not run as a page of the console's origin. */
