@@ -274,7 +274,8 @@ class ServingProcess implements RunningServer {
       },
       sources: { answers: this.#answers, ...this.#sources(logs) },
       callers: {
-        ...{ wrongKeys: createWrongKeys({ now }), passwords: new Passwords({ now }) },
+        wrongKeys: createWrongKeys({ monotonicMs }),
+        passwords: new Passwords({ monotonicMs }),
         keyRates: createKeyRates({ monotonicMs }),
         rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
         keyUses: this.#keyUses,

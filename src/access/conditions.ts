@@ -95,16 +95,19 @@ export function conditionsOf(
   }
   if (countries.length > 0) {
     conditions.push(
-      ofVisitor('countries', needsLocation, (visitor) =>
-        countries.includes(visitor.location().country ?? ''),
-      ),
+      ofVisitor('countries', needsLocation, (visitor) => {
+        const { country } = visitor.location();
+        if (country !== undefined) return countries.includes(country);
+        return countries.includes(unknownCountry) && hasNoCountry(visitor);
+      }),
     );
   }
   if (denyCountries.length > 0) {
     conditions.push(
       ofVisitor('deny_countries', needsLocation, (visitor) => {
         const { country } = visitor.location();
-        return country !== undefined && !denyCountries.includes(country);
+        if (country !== undefined) return !denyCountries.includes(country);
+        return !denyCountries.includes(unknownCountry) && hasNoCountry(visitor);
       }),
     );
   }
@@ -122,6 +125,24 @@ export function conditionsOf(
   if (forward !== undefined) conditions.push(ofForward(rule, forward, parts));
   return conditions;
 }
+
+/** Stands for clients without a country, as proxies send it. */
+const unknownCountry = 'XX';
+
+/**
+ * Whether a client is known to have no country: its address is of a private network, or neither the
+ * database nor the proxy knows it. If there was neither, the client may be of any country.
+ */
+function hasNoCountry(visitor: Visitor): boolean {
+  return visitor.location().isLookedUp === true || isPrivate(visitor.address);
+}
+
+const isPrivate = networksOf(
+  [
+    ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', '169.254.0.0/16'],
+    ...['127.0.0.0/8', '::1/128', 'fc00::/7', 'fe80::/10'],
+  ].map((text) => ({ text })),
+);
 
 /** A test of addresses for some networks; an unknown address is in none of them. */
 export function networksOf(

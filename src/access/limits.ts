@@ -33,9 +33,9 @@ export const pathsRememberedMax = 4_096;
 /** How long another server may take for a decision, and the content of its refusal. */
 export const forwardTimeoutMs = 5_000;
 export const forwardContentBytesMax = 64 * KIB;
-/** Token buckets of rates in memory, and those that one request looks at to remove full ones. */
+/** Token buckets of rates in memory, and how often full ones make room: in a few milliseconds. */
 export const bucketsMax = 200_000;
-export const bucketsSweptMax = 16;
+export const bucketsSweepMs = 1_000;
 /** Characters of a user, key or field in memory; of a longer one, its hash counts. */
 export const ownerCharactersMax = 64;
 /** How long a worker waits for the process that has the buckets of all workers. */

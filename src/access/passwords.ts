@@ -45,11 +45,11 @@ export function basicCredentials(authorization: string | undefined): Credentials
 class Tries {
   readonly #times = createLruCache<readonly number[]>(triesCountedMax);
   readonly #max: number;
-  readonly #now: () => number;
+  readonly #monotonicMs: () => number;
 
-  constructor(max: number, now: () => number) {
+  constructor(max: number, monotonicMs: () => number) {
     this.#max = max;
-    this.#now = now;
+    this.#monotonicMs = monotonicMs;
   }
 
   /** Seconds until the next try is allowed; 0 if it is. */
@@ -57,7 +57,7 @@ class Tries {
     const recent = this.#recent(client);
     const [oldest = 0] = recent;
     if (recent.length < this.#max) return 0;
-    return Math.max(1, Math.ceil((oldest + minuteMs - this.#now()) / 1_000));
+    return Math.max(1, Math.ceil((oldest + minuteMs - this.#monotonicMs()) / 1_000));
   }
 
   add(client: string, at: number): void {
@@ -73,7 +73,7 @@ class Tries {
 
   #recent(client: string): readonly number[] {
     const times = this.#times.get(client) ?? [];
-    return times.filter((time) => time > this.#now() - minuteMs);
+    return times.filter((time) => time > this.#monotonicMs() - minuteMs);
   }
 }
 
@@ -81,26 +81,30 @@ const minuteMs = 60_000;
 
 /**
  * Checks passwords against slow hashes in threads. It remembers right ones for a minute, limits
- * wrong ones by address and by name, and outlives a reload of the configuration.
+ * wrong ones by address and by name, and outlives a reload of the configuration. `monotonicMs`
+ * measures durations: a correction of the clock opens nothing and locks nobody out.
  */
 export class Passwords {
-  readonly #now: () => number;
+  readonly #monotonicMs: () => number;
   readonly #bcrypt = new BcryptThread();
   /** Memory has no password: only a keyed hash of name, password and the hash it is checked by. */
   readonly #secret = randomBytes(32).toString('base64');
   readonly #right = createLruCache<number>(rememberedMax);
   readonly #pending = new Map<string, Promise<boolean>>();
   readonly #byAddress: Tries;
-  readonly #byName: Tries;
+  readonly #byUser: Tries;
+  /** Tries for names that no user has: however many, they push out none of a user. */
+  readonly #byOtherName: Tries;
   /** Names with the addresses that they have come from: nobody else can lock those out. */
   readonly #known = createLruCache<true>(triesCountedMax);
   #running = 0;
   readonly #waiting: (() => void)[] = [];
 
-  constructor({ now }: { readonly now: () => number }) {
-    this.#now = now;
-    this.#byAddress = new Tries(wrongPerAddressMax, now);
-    this.#byName = new Tries(wrongPerNameMax, now);
+  constructor({ monotonicMs }: { readonly monotonicMs: () => number }) {
+    this.#monotonicMs = monotonicMs;
+    this.#byAddress = new Tries(wrongPerAddressMax, monotonicMs);
+    this.#byUser = new Tries(wrongPerNameMax, monotonicMs);
+    this.#byOtherName = new Tries(wrongPerNameMax, monotonicMs);
   }
 
   /**
@@ -115,7 +119,7 @@ export class Passwords {
   ): boolean | Promise<boolean> {
     const own = hashes.get(name);
     const key = this.#keyOf({ name, password }, own);
-    if ((this.#right.get(key) ?? 0) > this.#now()) return true;
+    if ((this.#right.get(key) ?? 0) > this.#monotonicMs()) return true;
     const pending = this.#pending.get(key);
     if (pending !== undefined) return pending;
     const check = this.#check({ name, password }, own ?? someHash(hashes), {
@@ -124,7 +128,7 @@ export class Passwords {
     });
     const checked = check
       .then((isRight) => {
-        if (isRight) this.#right.set(key, this.#now() + rememberedMs);
+        if (isRight) this.#right.set(key, this.#monotonicMs() + rememberedMs);
         return isRight;
       })
       .finally(() => this.#pending.delete(key));
@@ -140,7 +144,7 @@ export class Passwords {
     const sent = basicCredentials(authorization);
     const own = sent === undefined ? undefined : hashes.get(sent.name);
     if (sent === undefined || own === undefined) return false;
-    return (this.#right.get(this.#keyOf(sent, own)) ?? 0) > this.#now();
+    return (this.#right.get(this.#keyOf(sent, own)) ?? 0) > this.#monotonicMs();
   }
 
   #keyOf({ name, password }: Credentials, found: PasswordHash | undefined): string {
@@ -154,19 +158,20 @@ export class Passwords {
   ): Promise<boolean> {
     const client = `${name}\n${network}`;
     const isKnown = this.#known.get(client) === true;
+    const byName = isUser ? this.#byUser : this.#byOtherName;
     const waitSeconds = Math.max(
       this.#byAddress.waitSeconds(network),
-      isKnown ? 0 : this.#byName.waitSeconds(name),
+      isKnown ? 0 : byName.waitSeconds(name),
     );
     if (waitSeconds > 0) throw tooManyTries(waitSeconds);
     // Counted before it is known to be wrong, or many tries at once would not count.
-    const at = this.#now();
+    const at = this.#monotonicMs();
     this.#byAddress.add(network, at);
-    if (!isKnown) this.#byName.add(name, at);
+    if (!isKnown) byName.add(name, at);
     const isRight = slow !== undefined && (await this.#slowly(() => this.#has(password, slow)));
     if (!isRight || !isUser) return false;
     this.#byAddress.remove(network, at);
-    if (!isKnown) this.#byName.remove(name, at);
+    if (!isKnown) byName.remove(name, at);
     this.#known.set(client, true);
     return true;
   }

@@ -72,6 +72,9 @@ function isExcepted({ except }: RulePaths, path: string): boolean {
 function readingsOf(path: string, mounts: readonly MountPaths[]): readonly string[] {
   const text = looseText(path);
   const readings = [text, withoutDots(text)];
+  if (linkPath.test(text)) {
+    readings.push(...['.', '/'].map((mark) => text.replace(linkPath, `$1${mark}link.htm`)));
+  }
   for (const mount of mounts) {
     const start = looseText(mount.path);
     if (!`${text}/`.startsWith(start)) continue;
@@ -93,6 +96,9 @@ function readingsOf(path: string, mounts: readonly MountPaths[]): readonly strin
   }
   return readings;
 }
+
+/** The address of breadcrumbs, which may be written in two ways. */
+const linkPath = /(\/svc1\/userinterface)[./]link\.htm$/;
 
 /** A path without its last slash; slashes are joined already. */
 function withoutSlash(path: string): string {

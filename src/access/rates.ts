@@ -19,6 +19,8 @@ interface RatedRequest {
   readonly visitor: () => Visitor;
   /** The id of its API key; undefined without a valid one. */
   readonly keyId: () => string | undefined;
+  /** Paths of its own origin for whose rates it has been counted before. */
+  readonly countedFor?: readonly string[];
 }
 
 /** Limits how often clients ask for some paths (`[rate.<name>]`). */
@@ -59,7 +61,10 @@ export function createRates(configs: readonly RateConfig[], parts: RateParts): R
   const ratesOf = createProtectedPaths(configs.map(prepared), []);
   return {
     count(request) {
-      return countAll(ratesOf(request), request, parts);
+      const { origin, countedFor = [] } = request;
+      const counted = countedFor.flatMap((path) => ratesOf({ origin, path }));
+      const rates = ratesOf(request).filter((one) => !counted.includes(one));
+      return countAll(rates, request, parts);
     },
     countPlain(request) {
       const rates = ratesOf(request).filter(({ isExempt }) => !isExempt(request.address));

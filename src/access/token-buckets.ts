@@ -1,5 +1,5 @@
 import type { Metric } from '../observability/metrics.ts';
-import { bucketsMax, bucketsSweptMax } from './limits.ts';
+import { bucketsMax, bucketsSweepMs } from './limits.ts';
 
 /** A request for a token. */
 export interface TokenOrder {
@@ -27,8 +27,13 @@ export interface Taken {
 /** Takes a token from a bucket that all processes on the port share. */
 export type TakeToken = (order: TokenOrder) => Taken | Promise<Taken>;
 
-/** The buckets of one rate: when each is full, the oldest use first. */
-type RateBuckets = Map<string, number>;
+/** The buckets of one rate. */
+interface RateBuckets {
+  /** When each is full. */
+  readonly fullAtMs: Map<string, number>;
+  /** When the next look for full ones is due. */
+  sweepAtMs: number;
+}
 
 /**
  * Token buckets by the generic cell rate algorithm (GCRA): the state of a bucket is the time at
@@ -48,7 +53,7 @@ export class TokenBuckets {
 
   /** The number of buckets that are kept. */
   get size(): number {
-    return [...this.#rates.values()].reduce((sum, { size }) => sum + size, 0);
+    return [...this.#rates.values()].reduce((sum, { fullAtMs }) => sum + fullAtMs.size, 0);
   }
 
   /** Takes a token, if there is one. */
@@ -56,15 +61,12 @@ export class TokenBuckets {
     const nowMs = this.#monotonicMs();
     const buckets = this.#rates.get(rate) ?? this.#add(rate, nowMs);
     const key = this.#keyOf(buckets, client, nowMs);
-    const fullAtMs = Math.max(buckets.get(key) ?? nowMs, nowMs);
+    const fullAtMs = Math.max(buckets.fullAtMs.get(key) ?? nowMs, nowMs);
     const waitMs = fullAtMs - nowMs - (burst - 1) * intervalMs;
     // Sums of fractions are not exact.
     const isTaken = waitMs <= intervalMs / 1e6;
     const thenMs = isTaken ? fullAtMs + intervalMs : fullAtMs;
-    if (isTaken) {
-      buckets.delete(key);
-      buckets.set(key, thenMs);
-    }
+    if (isTaken) buckets.fullAtMs.set(key, thenMs);
     const fullMs = thenMs - nowMs;
     const left = Math.max(0, Math.floor(burst - fullMs / intervalMs + 1e-6));
     return { isTaken, left, waitMs: isTaken ? 0 : waitMs, fullMs };
@@ -72,33 +74,34 @@ export class TokenBuckets {
 
   /** Adds a rate, and forgets those of a former configuration once their buckets are full. */
   #add(rate: string, nowMs: number): RateBuckets {
-    for (const [name, buckets] of this.#rates) {
-      for (const [key, fullAtMs] of buckets) if (fullAtMs <= nowMs) buckets.delete(key);
-      if (buckets.size === 0) this.#rates.delete(name);
+    for (const [name, { fullAtMs }] of this.#rates) {
+      for (const [key, atMs] of fullAtMs) if (atMs <= nowMs) fullAtMs.delete(key);
+      if (fullAtMs.size === 0) this.#rates.delete(name);
     }
-    const added: RateBuckets = new Map();
+    const fullAtMs = new Map<string, number>();
+    const added = { fullAtMs, sweepAtMs: nowMs };
     this.#rates.set(rate, added);
     return added;
   }
 
   #keyOf(buckets: RateBuckets, client: string, nowMs: number): string {
     const share = this.#max / this.#rates.size;
-    if (buckets.has(client) || buckets.size < share) return client;
+    const { fullAtMs } = buckets;
+    if (fullAtMs.has(client) || fullAtMs.size < share) return client;
     sweep(buckets, nowMs);
-    return buckets.size < share ? client : '';
+    return fullAtMs.size < share ? client : '';
   }
 }
 
-/** Removes full buckets among those that were used the longest time ago. */
+/**
+ * Removes full buckets, all at once and now and then: a Map keeps a hole for each entry that it
+ * loses, which every look at a few of the first ones would have to pass.
+ */
 function sweep(buckets: RateBuckets, nowMs: number): void {
-  let looked = 0;
-  for (const [key, fullAtMs] of buckets) {
-    looked += 1;
-    if (looked > bucketsSweptMax) return;
-    buckets.delete(key);
-    // Behind the others, so that the next call looks at further ones.
-    if (fullAtMs > nowMs) buckets.set(key, fullAtMs);
-  }
+  if (nowMs < buckets.sweepAtMs) return;
+  const { fullAtMs } = buckets;
+  for (const [key, atMs] of fullAtMs) if (atMs <= nowMs) fullAtMs.delete(key);
+  buckets.sweepAtMs = nowMs + bucketsSweepMs;
 }
 
 /** Counts the requests of each rate; outlives a reload of the configuration. */

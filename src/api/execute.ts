@@ -46,6 +46,8 @@ export interface Execute {
     caller: Caller,
     then?: { readonly draft: string | undefined; readonly operation: string },
   ): void;
+  /** Counts a request of a caller that no operation counts. Throws `rate_limited`. */
+  count(caller: Caller): void;
 }
 
 /** The dependencies of Execute. */
@@ -125,6 +127,9 @@ export function createExecute(
       if (draft === undefined) return;
       authoriseInDraft(require(operation), caller);
       inDraft?.(draft, operation, caller);
+    },
+    count(caller) {
+      keyRates.count(caller);
     },
   };
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { fieldOfVariable } from '../http/headers/field-template.ts';
+import { fieldOfVariable, isOfClient } from '../http/headers/field-template.ts';
 import type { ContentRequest, Fields, RequestTarget } from '../http/request.ts';
 import { sentUrlOf, urlOf } from '../model/path.ts';
 import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
@@ -185,14 +185,14 @@ function withoutStatus({ httpresponse: _status, ...rule }: FetchRule): FetchRule
 
 /**
  * The fields to a source that identify the client: those of the client that the rule does not set
- * itself, and those that it makes of one of them or of the user.
+ * itself, and those that it makes of one of them, of the user or of the client's certificate.
  */
 function sentCredentials(
   { headers }: FetchPlan,
   credentialFields: readonly string[],
 ): readonly string[] {
   const identifies = (variable: string): boolean =>
-    variable === 'user' || credentialFields.includes(fieldOfVariable(variable) ?? '');
+    isOfClient(variable) || credentialFields.includes(fieldOfVariable(variable) ?? '');
   const made = [...headers].filter(([, { variables }]) => variables.some(identifies));
   return [...credentialFields.filter((name) => !headers.has(name)), ...made.map(([name]) => name)];
 }
@@ -200,4 +200,4 @@ function sentCredentials(
 const planCharacters = 22;
 
 /** Counts up when answers that earlier versions stored must not be used any more. */
-const storedFormat = 2;
+const storedFormat = 3;

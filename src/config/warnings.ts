@@ -73,11 +73,11 @@ interface CertificateWarning {
  * the host of its section (RFC 9525).
  */
 export function certificateWarnings(
-  { host }: Pick<Certificate, 'host'>,
+  { host, section = tlsSection(host) }: Pick<Certificate, 'host'> & { readonly section?: string },
   certificate: X509Certificate,
   nowMs: number,
 ): readonly CertificateWarning[] {
-  const what = `The certificate of ${tlsSection(host)}`;
+  const what = `The certificate of ${section}`;
   const { validToDate, validFromDate } = certificate;
   const until = validToDate.toISOString();
   const leftMs = validToDate.getTime() - nowMs;

@@ -216,11 +216,7 @@ async function begin(
   );
   const started: StartedSignIn = {
     ...{ ...secrets, provider: login.name, origin, console, untilMs: now() + signInMs },
-    returnTo: wayBackFrom(
-      takeParameter(target.query, 'return_to')?.value,
-      origin,
-      encodePath(folder),
-    ),
+    returnTo: wayBackFrom(takeParameter(target.query, 'return_to')?.value, origin, folder),
   };
   const value = await sealing.seal(startedPurpose, started);
   const others = cookieNamesWith(fields.cookie, names.startedPrefix);
@@ -293,13 +289,7 @@ async function end(
     throw new Failure('method_not_allowed', 'Use GET or POST.', { allow: ['GET', 'HEAD', 'POST'] });
   }
   const { origin } = target;
-  const {
-    origin: caller = origin,
-    'sec-fetch-site': site = 'none',
-    'sec-purpose': purpose,
-  } = fields;
-  const isOwn = caller === origin && (site === 'none' || site === 'same-origin');
-  if (!isOwn || method === 'HEAD' || purpose?.includes('prefetch') === true) {
+  if (method === 'HEAD' || !isMeant(fields, origin)) {
     throw new Failure('forbidden', 'Sign out on a page of this site.');
   }
   const session = sessions.find(fields.cookie, origin);
@@ -315,6 +305,25 @@ async function end(
   }
   const gone = setCookie(origin, { name: cookieNames(origin).session, value: '', seconds: 0 });
   return redirect(location ?? returnTo, [gone]);
+}
+
+/**
+ * Whether a person or a page of the site has caused a request: no page of another site, and no
+ * picture or frame, whose address visitors may write into a page.
+ */
+function isMeant(fields: Fields, own: string): boolean {
+  const {
+    'sec-fetch-site': site,
+    'sec-fetch-dest': to = 'document',
+    'sec-purpose': purpose = '',
+    referer,
+  } = fields;
+  // Browsers without Fetch Metadata send no Origin with a GET either, but most of them a Referer.
+  const from = site === undefined && referer !== undefined ? URL.parse(referer)?.origin : own;
+  const isOwn = (fields.origin ?? own) === own && from === own;
+  const isOwnSite = site === undefined || site === 'none' || site === 'same-origin';
+  const isWanted = (to === 'document' || to === 'empty') && !purpose.includes('prefetch');
+  return isOwn && isOwnSite && isWanted;
 }
 
 /** Ends the sessions that the provider names (OpenID Connect Back-Channel Logout 1.0 §2.5). */

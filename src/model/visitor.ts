@@ -114,6 +114,8 @@ export interface Location {
   readonly regions: readonly string[];
   /** Names of the city, in the form of placeName. */
   readonly cities: readonly string[];
+  /** Whether the database has been asked or a proxy has said what it knows, if only nothing. */
+  readonly isLookedUp?: boolean;
 }
 
 /** An unknown location. */

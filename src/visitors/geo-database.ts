@@ -64,7 +64,7 @@ function readDatabase(bytes: Buffer): (address: string) => Location {
 
 function lookUp(reader: Reader<Response>, address: string): Location {
   try {
-    return locationIn(reader.get(address));
+    return { ...locationIn(reader.get(address)), isLookedUp: true };
   } catch {
     // An invalid address, or a damaged record.
     return unknownLocation;

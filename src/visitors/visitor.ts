@@ -192,6 +192,7 @@ class RequestVisitor implements Visitor {
         country: code === undefined || code === 'XX' ? found.country : code,
         regions: claimedName(region) ?? found.regions,
         cities: claimedName(city) ?? found.cities,
+        isLookedUp: code !== undefined || found.isLookedUp === true,
       };
     }
     return this.#location;

@@ -4,6 +4,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { ask } from '../static/disk-rig.ts';
+import { mmdb } from '../visitors/mmdb.ts';
 import { basic, scryptLine } from './passwords.ts';
 
 const server = 'trust_proxy = 127.0.0.0/8';
@@ -63,8 +64,38 @@ suite('the conditions of [access.<name>]', () => {
       'deny_countries = FR\nallow = 10.0.0.0/8\nsatisfy = any',
       [{ 'x-country': 'AT' }, 200],
       [{ 'x-country': 'FR' }, 403],
-      [{}, 403],
+      [from('203.0.113.7'), 403],
       [from('10.1.2.3'), 200],
+    ],
+    [
+      'deny_countries = FR',
+      [{ 'x-country': 'AT' }, 200],
+      [{ 'x-country': 'fr' }, 403],
+      [{ ...from('10.1.2.3'), 'x-country': 'FR' }, 403],
+      // A client has no country in a private network, or if the proxy says so.
+      [{}, 200],
+      [from('192.168.1.2'), 200],
+      [from('fd00::2'), 200],
+      [{ ...from('203.0.113.7'), 'x-country': 'XX' }, 200],
+      // Otherwise it may have any.
+      [from('203.0.113.7'), 403],
+      [{ ...from('203.0.113.7'), 'x-country': 'France' }, 403],
+      [from('2001:db8::7'), 403],
+    ],
+    [
+      'deny_countries = FR, XX',
+      [{ 'x-country': 'AT' }, 200],
+      [{ 'x-country': 'XX' }, 403],
+      [{}, 403],
+      [from('203.0.113.7'), 403],
+    ],
+    [
+      'countries = DE, XX',
+      [{ 'x-country': 'DE' }, 200],
+      [{ 'x-country': 'FR' }, 403],
+      [{ ...from('203.0.113.7'), 'x-country': 'XX' }, 200],
+      [{}, 200],
+      [from('203.0.113.7'), 403],
     ],
     ['users = yes', [{ 'x-user': 'bob' }, 200], [{}, 401]],
     ['users = ann, carl', [{ 'x-user': 'carl' }, 200], [{ 'x-user': 'bob' }, 403], [{}, 401]],
@@ -90,6 +121,22 @@ suite('the conditions of [access.<name>]', () => {
       }
     });
   }
+
+  test('a country is that of the database, and without one nobody from outside is let in', async (t) => {
+    const ini = '[geo]\ndatabase = geo.mmdb\n[access.a]\ndeny_countries = FR\n';
+    const database = mmdb({ '192.0.2.0/24': { country: { iso_code: 'FR' } } }, { ipVersion: 4 });
+    for (const [content, statuses] of [
+      [database, [403, 200, 200, 403]],
+      [Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1'), [403, 403, 200, 403]],
+    ] as const) {
+      const site = await startSite(t, { ini, files: { 'geo.mmdb': content }, rules, server });
+      const seen: number[] = [];
+      for (const address of ['192.0.2.7', '203.0.113.7', '10.1.2.3', '2001:db8::7']) {
+        seen.push((await ask(site.url, '/page', { headers: from(address) })).status);
+      }
+      assert.deepEqual(seen, statuses);
+    }
+  });
 
   test('all sections that match must be satisfied', async (t) => {
     const ini = `[access.a]\nallow = 10.0.0.0/8\n[access.b]\npath = /page\nusers = ann\n${around}`;

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { suite, test, type TestContext } from 'node:test';
-import { Agent, request as requestHttp, type IncomingMessage } from 'node:http';
+import {
+  Agent,
+  request as requestHttp,
+  type IncomingHttpHeaders,
+  type IncomingMessage,
+} from 'node:http';
 import { connect } from 'node:http2';
 import { request as requestHttps, Agent as TlsAgent } from 'node:https';
 import { connect as connectTcp } from 'node:net';
@@ -14,7 +19,9 @@ import { createAuthority, type IssuedPair } from '../certificates.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { socketSource } from '../server/h1/socket-source.ts';
+import { loginIni, startProvider, type TestProvider } from '../login/provider.ts';
 import { readReply } from '../server/h2/client.ts';
+import { nextText, textFrame, websocketFields } from '../server/h2/websocket-client.ts';
 import { startTlsSite, type TlsSite } from '../server/tls/tls-rig.ts';
 import { pathOf } from '../request-path.ts';
 import { basic, scryptLine } from './passwords.ts';
@@ -25,12 +32,18 @@ const linkKey = randomBytes(32);
 const authority = await createAuthority();
 const pair = await authority.issue(['ann']);
 
+/** People at the provider, each with their roles. */
+const people = { ann: ['staff'], bob: ['staff'], eve: [], gone: ['staff'] } as const;
+type Name = keyof typeof people;
+
 /** The fields of a visitor, and its client certificate. */
 interface Visitor {
   readonly fields?: Readonly<Record<string, string>>;
   readonly isCertified?: true;
   /** Whether it has a link for the path. */
   readonly hasLink?: true;
+  /** Whose session of `[login]` it has; that of `gone` has ended. */
+  readonly session?: Name;
   /** Its own address: a prepared answer is for requests without fields of a proxy. */
   readonly from?: string;
 }
@@ -65,8 +78,8 @@ const ruleCases: Readonly<Record<string, RuleCase>> = {
   },
   elsewhere: {
     ini: 'deny_countries = US',
-    good: [{ fields: { 'x-country': 'CH' } }],
-    bad: [nobody, { fields: { 'x-country': 'US' } }],
+    good: [{ fields: { 'x-country': 'CH' } }, nobody],
+    bad: [{ fields: outside }, { fields: { 'x-country': 'US' } }],
   },
   users: {
     ini: 'users = ann',
@@ -92,6 +105,17 @@ const ruleCases: Readonly<Record<string, RuleCase>> = {
     ini: 'client_certificate = ca.pem',
     good: [{ isCertified: true }],
     bad: [nobody],
+  },
+  session: {
+    ini: 'users = ann, eve, gone\nroles = staff\nproviders = login',
+    good: [{ session: 'ann' }],
+    bad: [
+      nobody,
+      { session: 'bob' },
+      { session: 'eve' },
+      { session: 'gone' },
+      { fields: { 'x-user': 'ann', 'x-roles': 'staff' } },
+    ],
   },
   link: { ini: 'link_key_file = links.key', good: [{ hasLink: true }], bad: [nobody] },
   any: {
@@ -176,6 +200,17 @@ interface Transport {
   readonly origin: string;
   readonly isSecure: boolean;
   ask(path: string, method: string, visitor: Visitor): Promise<Seen>;
+  /** Asks for a websocket. */
+  open(path: string, visitor: Visitor): Promise<Opened>;
+  close(): void;
+}
+
+/** The answer to a request for a websocket. */
+interface Opened {
+  readonly isOpen: boolean;
+  readonly status: number;
+  /** Sends a message, and reads the next one. */
+  ask(message: string): Promise<string>;
   close(): void;
 }
 
@@ -218,6 +253,34 @@ function overHttp1(origin: string, ca?: string): Transport {
       const [message] = (await once(sent, 'response')) as [IncomingMessage];
       return seenFrom(message.statusCode ?? 0, message.headers, await buffer(message));
     },
+    async open(path, visitor) {
+      const { fields: headers = {}, from: localAddress } = visitor;
+      const more = visitor.isCertified === true ? pair : {};
+      const url = origin.replace('http', 'ws') + path;
+      const socket = new WebSocket(url, { ca, ...more, headers, localAddress });
+      const status = await new Promise<number>((resolve) => {
+        socket.once('open', () => {
+          resolve(101);
+        });
+        socket.once('unexpected-response', (asked, { statusCode = 0 }) => {
+          resolve(statusCode);
+          asked.destroy();
+        });
+        socket.on('error', () => undefined);
+      });
+      return {
+        isOpen: status === 101,
+        status,
+        async ask(message) {
+          socket.send(message);
+          const [data] = (await once(socket, 'message')) as [Buffer];
+          return data.toString();
+        },
+        close() {
+          socket.terminate();
+        },
+      };
+    },
     close() {
       for (const agent of agents.all()) agent.destroy();
     },
@@ -244,6 +307,24 @@ function overHttp2(site: TlsSite): Transport {
       const { status = 0, headers, body } = await readReply(stream);
       return seenFrom(status, headers, body);
     },
+    async open(path, visitor) {
+      const fields = { ...websocketFields, ':path': path, ...visitor.fields };
+      const stream = sessions.of(visitor).request(fields, { endStream: false });
+      stream.on('error', () => undefined);
+      const [headers] = (await once(stream, 'response')) as [Readonly<Record<string, number>>];
+      const { ':status': status = 0 } = headers;
+      return {
+        isOpen: status === 200,
+        status,
+        ask(message) {
+          stream.write(textFrame(message));
+          return nextText(stream);
+        },
+        close() {
+          stream.destroy();
+        },
+      };
+    },
     close() {
       for (const session of sessions.all()) session.destroy();
     },
@@ -262,6 +343,7 @@ async function startMatrix<T extends TestSite>(
     response.setHeader('cache-control', isCached ? 'public, max-age=600' : 'no-store');
     response.setHeader('x-of-source', secret).end(`${secret} ${url}`);
   });
+  const provider = await startProvider(t);
   const live = await socketSource(t, (opened) => {
     asked.push('websocket');
     opened.send(secret);
@@ -323,6 +405,7 @@ user_header = X-User
 roles_header = X-Roles
 [geo]
 country_header = X-Country
+${loginIni(provider, 'roles = roles')}
 [log]
 access = no
 [disk.site]
@@ -360,7 +443,38 @@ ${sections.join('')}`,
     },
   });
   assert.equal(put.status, 200);
-  return { site, asked };
+  return { site, asked, provider };
+}
+
+/** Signs people in over a transport, whose visitors with a session then have its cookie. */
+async function withSessions(transport: Transport, provider: TestProvider): Promise<Transport> {
+  const cookies = new Map<string, string>();
+  const go = async (path: string, cookie = ''): Promise<IncomingHttpHeaders> => {
+    const fields: Record<string, string> = cookie === '' ? {} : { cookie };
+    const { text } = await transport.ask(path, 'GET', { fields });
+    return JSON.parse(text.slice(0, text.indexOf('\n'))) as IncomingHttpHeaders;
+  };
+  const cookieIn = (headers: IncomingHttpHeaders): string =>
+    (headers['set-cookie'] ?? []).map((line) => line.slice(0, line.indexOf(';'))).join('; ');
+  for (const [name, roles] of Object.entries(people)) {
+    provider.claims = { sub: name, preferred_username: name, roles };
+    const begun = await go('/svc1/login/sign-in');
+    const consent = await fetch(begun.location ?? '', { redirect: 'manual' });
+    const { pathname, search } = new URL(consent.headers.get('location') ?? '');
+    const session = cookieIn(await go(pathname + search, cookieIn(begun)));
+    assert.match(session, /waymark_login=[^;]/);
+    cookies.set(name, session);
+  }
+  await go('/svc1/login/sign-out', cookies.get('gone'));
+  const withCookie = ({ session, fields, ...visitor }: Visitor): Visitor => ({
+    ...visitor,
+    fields: { ...fields, ...(session !== undefined && { cookie: cookies.get(session) ?? '' }) },
+  });
+  return {
+    ...transport,
+    ask: (path, method, visitor) => transport.ask(path, method, withCookie(visitor)),
+    open: (path, visitor) => transport.open(path, withCookie(visitor)),
+  };
 }
 
 const refusals: ReadonlySet<number> = new Set([401, 403, 421]);
@@ -386,7 +500,8 @@ async function askAll(transport: Transport, asked: readonly string[]): Promise<n
         return isCertified !== true || transport.isSecure;
       });
       for (const method of source.methods) {
-        for (let turn = 0; turn < 3; turn += 1) {
+        // Only answers to reads are prepared and cached.
+        for (let turn = 0; turn < (reads.includes(method) ? 3 : 1); turn += 1) {
           for (const visitor of bad) {
             const what = `${method} ${path} ${JSON.stringify(visitor)} over ${transport.origin}`;
             const before = asked.length;
@@ -413,57 +528,36 @@ async function askAll(transport: Transport, asked: readonly string[]): Promise<n
 }
 
 /** Opens a websocket of the application and one of the operations, as each visitor. */
-async function openAll(url: string, asked: readonly string[], tls: object, isSecure: boolean) {
+async function openAll(transport: Transport, asked: readonly string[]) {
+  const { origin, isSecure } = transport;
   for (const [rule, { good, bad }] of Object.entries(ruleCases)) {
     const path = `/${rule}/live/`;
-    const origin = url.replace('ws', 'http');
-    const open = async (
-      visitor: Visitor,
-      at: string,
-    ): Promise<{ status: number; socket: WebSocket }> => {
-      const more = visitor.isCertified === true ? pair : {};
-      const socket = new WebSocket(url + pathFor(origin, at, visitor), {
-        ...{ ...tls, ...more, headers: { ...visitor.fields }, localAddress: visitor.from },
-      });
-      const status = await new Promise<number>((resolve) => {
-        socket.once('open', () => {
-          resolve(101);
-        });
-        socket.once('unexpected-response', (sent, { statusCode = 0 }) => {
-          resolve(statusCode);
-          sent.destroy();
-        });
-        socket.on('error', () => undefined);
-      });
-      return { status, socket };
-    };
     for (const [visitors, mayPass] of [
       [bad, false],
       [good, true],
     ] as const) {
       for (const visitor of visitors) {
         if (visitor.isCertified === true && !isSecure) continue;
-        const what = `websocket ${path} ${JSON.stringify(visitor)} at ${url}`;
+        const what = `websocket ${path} ${JSON.stringify(visitor)} at ${origin}`;
         const before = asked.length;
-        const { status, socket } = await open(visitor, path);
-        if (mayPass) assert.equal(status, 101, what);
+        const opened = await transport.open(pathFor(origin, path, visitor), visitor);
+        const { isOpen, status } = opened;
+        if (mayPass) assert.ok(isOpen, `${what}: ${status}`);
         else assert.ok(refusals.has(status) && asked.length === before, `${what}: ${status}`);
-        socket.terminate();
-        const { hasLink, ...others } = visitor;
-        const operations = await open(others, '/svc1/ws');
-        assert.equal(operations.status, 101);
+        opened.close();
+        const { hasLink } = visitor;
+        const operations = await transport.open('/svc1/ws', visitor);
+        assert.ok(operations.isOpen);
         for (const [a, v] of [
           ['svc1.userinterface.get', { origin, path: `/${rule}/page` }],
           ['svc1.userinterface.get_content', { origin, path: `/${rule}/page` }],
           ['svc1.userinterface.get_resolve', { k: `/${rule}/html` }],
         ] as const) {
-          operations.socket.send(JSON.stringify({ a, v }));
-          const [data] = (await once(operations.socket, 'message')) as [Buffer];
-          const isSeen = data.toString().includes(secret);
+          const text = await operations.ask(JSON.stringify({ a, v }));
           const isExpected = mayPass && hasLink !== true;
-          assert.equal(isSeen, isExpected, `${a} ${what}: ${data.toString()}`);
+          assert.equal(text.includes(secret), isExpected, `${a} ${what}: ${text}`);
         }
-        operations.socket.terminate();
+        operations.close();
       }
     }
   }
@@ -475,29 +569,31 @@ suite('rules × sources × methods × protocols × fresh, prepared and cached an
     ["HTTP/1.1 by Node's server", false],
   ] as const) {
     test(name, async (t) => {
-      const { site, asked } = await startMatrix(t, (context, given) =>
+      const { site, asked, provider } = await startMatrix(t, (context, given) =>
         startSite(context, { ...given, hasFastPath }),
       );
-      const transport = overHttp1(site.url);
+      const transport = await withSessions(overHttp1(site.url), provider);
       t.after(() => {
         transport.close();
       });
       t.diagnostic(`${await askAll(transport, asked)} requests`);
-      await openAll(site.url.replace('http', 'ws'), asked, {}, false);
+      await openAll(transport, asked);
     });
   }
 
   test('HTTP/2 and HTTP/1.1 over TLS', async (t) => {
-    const { site, asked } = await startMatrix(t, (context, given) => startTlsSite(context, given));
+    const { site, asked, provider } = await startMatrix(t, (context, given) =>
+      startTlsSite(context, given),
+    );
     const ca = site.authority.cert;
     const origin = `https://localhost:${site.tlsPort}`;
-    const transports = [overHttp2(site), overHttp1(origin, ca)];
-    t.after(() => {
-      for (const transport of transports) transport.close();
-    });
-    for (const transport of transports) {
+    for (const plain of [overHttp2(site), overHttp1(origin, ca)]) {
+      t.after(() => {
+        plain.close();
+      });
+      const transport = await withSessions(plain, provider);
       t.diagnostic(`${await askAll(transport, asked)} requests`);
+      await openAll(transport, asked);
     }
-    await openAll(origin.replace('http', 'ws'), asked, { ca }, true);
   });
 });

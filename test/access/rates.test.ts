@@ -103,6 +103,48 @@ suite('[rate.<name>]', () => {
     assert.deepEqual(codes, [undefined, limited]);
   });
 
+  test('holds for what operations answer of a page, so that there is no way around it', async (t) => {
+    const asked: string[] = [];
+    const app = await httpSource(t, ({ url = '' }, response) => {
+      asked.push(url);
+      response.setHeader('cache-control', 'no-store').end('from the application');
+    });
+    const ini =
+      `[proxy.app]\npath = /api/\nsource = ${app.origin}\n` +
+      '[rate.api]\npath = /api/*\nrate = 3/h\n[rate.go]\npath = /go\nrate = 2/h\n' +
+      '[rate.all]\npath = /*\nrate = 24/h\n';
+    const breadcrumb = { path: '/go', kind: 'resolve', enginedata: { html: 'here' } };
+    const site = await startSite(t, { ini, rules: [breadcrumb] });
+    const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/api/x`;
+    const content = `${site.url}/svc1/userinterface/get_content?${place}`;
+    assert.deepEqual(await statuses(2, content), [200, 200]);
+    const socket = await site.socket();
+    const v = { origin: site.url, path: '/api/y' };
+    const get = async () => (await socket.call('svc1.userinterface.get_content', v)).error?.code;
+    assert.deepEqual([await get(), await get()], [undefined, 'rate_limited']);
+    assert.deepEqual(await statuses(1, content), [429]);
+    assert.deepEqual(await statuses(1, `${site.url}/api/x`), [429]);
+    assert.equal(asked.length, 3);
+    const link = `${site.url}/svc1/userinterface/link.htm?k=/go`;
+    assert.deepEqual(await statuses(3, link), [200, 200, 429]);
+    const resolve = `${site.url}/svc1/userinterface/get_resolve?_v.k=/go`;
+    assert.deepEqual(await statuses(1, resolve), [429]);
+    // Each of these ten has counted once for the rate of all paths; that of /api/x was refused.
+    assert.deepEqual((await statuses(20, `${site.url}/none`)).indexOf(429), 24 - 10);
+  });
+
+  test('holds for both addresses of breadcrumbs, whichever it names', async (t) => {
+    const breadcrumb = { path: '/go', kind: 'resolve', enginedata: { html: 'here' } };
+    const [dotted, plain] = ['/svc1/userinterface.link.htm', '/svc1/userinterface/link.htm'];
+    for (const path of [dotted, plain, '/svc1/userinterface/*']) {
+      const ini = `[rate.link]\npath = ${path}\nrate = 4/h\n`;
+      const site = await startSite(t, { ini, rules: [breadcrumb] });
+      assert.deepEqual(await statuses(2, `${site.url}${dotted}?k=/go`), [200, 200], path);
+      assert.deepEqual(await statuses(3, `${site.url}${plain}?k=/go`), [200, 200, 429], path);
+      assert.deepEqual(await statuses(1, `${site.url}${dotted}?k=/go`), [429], path);
+    }
+  });
+
   test('counts a wrong key as one, whatever asks for it', async (t) => {
     const site = await startSite(t, {
       ...{ files, rules },
@@ -114,15 +156,17 @@ suite('[rate.<name>]', () => {
   });
 
   test('says what is left, and counts prepared answers', async (t) => {
-    const site = await startSite(t, { files, ini: `${disk}[rate.slow]\nrate = 60/m\nburst = 5\n` });
+    const site = await startSite(t, { files, ini: `${disk}[rate.slow]\nrate = 60/h\nburst = 5\n` });
     assert.deepEqual(await statuses(7, `${site.url}/a.txt`), [200, 200, 200, 200, 200, 429, 429]);
     const refused = await fetch(`${site.url}/a.txt`, { headers: { accept: 'text/plain' } });
     assert.equal(refused.status, 429);
-    assert.match(refused.headers.get('retry-after') ?? '', /^1$/);
-    assert.equal(refused.headers.get('ratelimit-policy'), '"slow";q=60;w=60');
-    assert.match(refused.headers.get('ratelimit') ?? '', /^"slow";r=0;t=1$/);
+    const wait = refused.headers.get('retry-after') ?? '';
+    assert.match(wait, /^[1-6]\d$/);
+    assert.equal(refused.headers.get('ratelimit-policy'), '"slow";q=60;w=3600');
+    assert.equal(refused.headers.get('ratelimit'), `"slow";r=0;t=${wait}`);
     assert.equal(refused.headers.get('cache-control'), 'no-store');
-    assert.match(await refused.text(), /Too many requests: the next one may come in 1 s/);
+    const says = await refused.text();
+    assert.ok(says.includes(`Too many requests: the next one may come in ${wait} s`), says);
   });
 
   test('counts users, keys and fields, and the address of the others', async (t) => {

@@ -155,6 +155,10 @@ suite('[login]', () => {
       ['@evil.example/', '/'],
       [':1@evil.example/', '/'],
       ['/svc1/login/sign-out', '/'],
+      ['/svc1/%6cogin/sign-in', '/'],
+      ['/%73vc1/./login/sign-out?a=1', '/'],
+      ['/svc1/login%2fsign-in', '/svc1/login%2fsign-in'],
+      ['/a%00b', '/'],
       [`/${'a'.repeat(2_000)}`, '/'],
       ['/a\r\nSet-Cookie: x=y', '/'],
       ['', '/'],
@@ -209,12 +213,17 @@ suite('[login]', () => {
       { 'sec-fetch-site': 'same-site' },
       { origin: 'https://evil.example' },
       { 'sec-purpose': 'prefetch' },
+      { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'image' },
+      { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'iframe' },
+      { referer: 'https://evil.example/' },
+      { referer: 'nothing' },
     ]) {
       const refused = await visitor.open(`${site.url}/svc1/login/sign-out`, fields);
       assert.equal(refused.status, 403, JSON.stringify(fields));
     }
     assert.equal((await visitor.open(`${site.url}/staff/a.txt`)).text, 'for staff');
-    const ended = await visitor.open(`${site.url}/svc1/login/sign-out`);
+    const referer = `${site.url}/staff/a.txt`;
+    const ended = await visitor.open(`${site.url}/svc1/login/sign-out`, { referer });
     const location = new URL(ended.fields.location ?? '');
     assert.equal(location.origin + location.pathname, `${provider.issuer}/end`);
     assert.equal(location.searchParams.get('post_logout_redirect_uri'), `${site.url}/open.txt`);

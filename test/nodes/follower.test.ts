@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -160,6 +161,56 @@ test('revoking the key of a node ends its feed', async (t) => {
   const id = rows.find(({ node }) => node === 'copy-1')?.id;
   await centre.call('svc1.key.revoke', { id });
   await replica.untilLogged(/Not connected to the centre: .*revoked/);
+});
+
+test('a bound key reaches no more at a replica, and nothing once the centre has revoked it', async (t) => {
+  const rules = [page('/blog/a', 'ours'), page('/shop/a', 'theirs')];
+  const centre = await startSite(t, { rules });
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  const put = { method: 'PUT', body: 'theirs', headers: { apikey: centre.adminKey } };
+  const asset = await fetch(`${centre.url}/svc1/asset/a.txt`, put);
+  const { data: uploaded } = (await asset.json()) as { data: { sha256: string } };
+  const bind = { name: 'bound', scopes: ['read', 'design'], paths: ['/blog/'] };
+  const { key: apikey, id } = (await centre.call('svc1.key.insert', bind)).data;
+  await untilEqual(centre, replica);
+  const more = { apikey };
+
+  for (const { url } of [replica, centre]) {
+    for (const path of [
+      ...[`asset-file/${uploaded.sha256}`, 'asset/a.txt', 'asset/a.txt?draft=x', 'log/rows'],
+      ...['log/follow', 'node/list', 'metrics', 'record/list?_v.table=asset', 'visit/rows'],
+    ]) {
+      const answer = await fetch(`${url}/svc1/${path}`, { headers: { apikey, via: '1.1 x' } });
+      const text = await answer.text();
+      assert.ok(answer.status >= 400 && !text.includes('theirs'), `${path}: ${text}`);
+    }
+    const body = { method: 'PUT', body: 'ours', headers: { apikey } };
+    assert.equal((await fetch(`${url}/svc1/asset/b.txt`, body)).status, 403);
+  }
+  const outer = await replica.call('svc1.userinterface.insert', page('/shop/b', 'x'), more);
+  assert.equal(outer.error?.code, 'forbidden');
+  const inner = { ...page('/blog/b', 'ours'), origin: replica.url };
+  const made = await replica.call('svc1.userinterface.insert', inner, more);
+  assert.equal(made.error, undefined);
+  const forged = { ...more, headers: { 'waymark-via': 'tool by somebody' } };
+  const edit = { id: made.data.id, path: '/shop/b' };
+  assert.equal(
+    (await replica.call('svc1.userinterface.edit', edit, forged)).error?.code,
+    'forbidden',
+  );
+
+  const [socket, session] = [await replica.socket(apikey), await signIn(replica, apikey)];
+  const closed = once(socket.websocket, 'close');
+  const listed = await replica.call('svc1.change.list', {}, session.as);
+  assert.ok(!JSON.stringify(listed).includes('/shop/'));
+  await socket.call('svc1.userinterface.subscribe', {});
+  await centre.call('svc1.key.revoke', { id });
+  await untilEqual(centre, replica);
+  await closed;
+  for (const as of [more, session.as]) {
+    const refused = await replica.call('svc1.userinterface.list', {}, as);
+    assert.equal(refused.error?.code, 'unauthenticated');
+  }
 });
 
 test('only a node that delivers a hook gets its secret', async (t) => {

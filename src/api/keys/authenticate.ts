@@ -39,26 +39,31 @@ interface WrongKeys {
 
 /**
  * Counts wrong keys (docs/design/failures.md#keys: 20 a minute from one address, or IPv6 network of
- * 64 bits), for a bounded number of addresses.
+ * 64 bits), for a bounded number of addresses. `monotonicMs` measures durations.
  */
-export function createWrongKeys({ now }: { readonly now: () => number }): WrongKeys {
+export function createWrongKeys({
+  monotonicMs,
+}: {
+  readonly monotonicMs: () => number;
+}): WrongKeys {
   const times = createLruCache<readonly number[]>(wrongKeyAddressesMax);
   return {
     count(address) {
       const client = addressNetwork(address);
-      const recent = (times.get(client) ?? []).filter((time) => time > now() - minuteMs);
-      const [oldest = now()] = recent;
+      const nowMs = monotonicMs();
+      const recent = (times.get(client) ?? []).filter((time) => time > nowMs - minuteMs);
+      const [oldest = nowMs] = recent;
       if (recent.length >= wrongKeysPerMinuteMax) {
         throw new Failure(
           'rate_limited',
           'This address has sent too many wrong API keys. Send the right one, or wait.',
           {
-            retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - now()) / 1000)),
+            retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - nowMs) / 1000)),
             limit: 'wrong_keys',
           },
         );
       }
-      times.set(client, [...recent, now()]);
+      times.set(client, [...recent, nowMs]);
     },
   };
 }

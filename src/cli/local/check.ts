@@ -8,7 +8,7 @@ import { closedRuleWarnings } from '../../api/rules/closed-rules.ts';
 import { tableWarnings } from '../../api/tables/configured-tables.ts';
 import type { Config } from '../../config/config.ts';
 import { configJson, describeConfig } from '../../config/describe.ts';
-import { allCertificateWarnings, ineffectiveSettings } from '../../config/warnings.ts';
+import { ineffectiveSettings } from '../../config/warnings.ts';
 import { now } from '../../model/common/clock.ts';
 import { Failure } from '../../model/failure.ts';
 import { counted, megabytes } from '../../model/common/units.ts';
@@ -26,6 +26,7 @@ import {
   wholeNumber,
 } from '../options.ts';
 import { createProgress } from '../progress.ts';
+import { certificateLines, knownCertificates } from './known-certificates.ts';
 
 interface CheckOptions {
   readonly config?: string;
@@ -76,27 +77,36 @@ async function check(options: CheckOptions, terminal: Terminal): Promise<number>
   const file = requireConfigFile(options.config, terminal);
   const result = await terminal.readConfig(file, { folder: {} });
   if (options.data && result.ok) return checkData(result.config, terminal, options);
-  const warnings = result.ok
-    ? [
-        ...ineffectiveSettings(result.config),
-        ...(await allCertificateWarnings(result.config, now())),
-        ...stoppedOpenerWarnings(result.config),
-        ...(await passwordFileWarnings(result.config)),
-      ]
-    : [];
-  if (options.json) {
-    const answer = result.ok
-      ? { ok: true, config: configJson(result.config), warnings }
-      : { ok: false, problems: result.problems };
-    writeLine(terminal.out, JSON.stringify(answer, undefined, 2));
-  } else if (result.ok) {
-    terminal.out.write(describeConfig(result.config));
-    for (const warning of warnings) writeLine(terminal.err, warning);
-    writeLine(terminal.err, `${file} is valid.`);
-  } else {
-    writeLine(terminal.err, problemsText(file, result.problems));
+  if (!result.ok) {
+    const { problems } = result;
+    if (options.json) writeLine(terminal.out, jsonText({ ok: false, problems }));
+    else writeLine(terminal.err, problemsText(file, problems));
+    return 1;
   }
-  return result.ok ? 0 : 1;
+  const { config } = result;
+  const certificates = await knownCertificates(config, now());
+  const warnings = [
+    ...ineffectiveSettings(config),
+    ...certificates.warnings,
+    ...stoppedOpenerWarnings(config),
+    ...(await passwordFileWarnings(config)),
+  ];
+  if (options.json) {
+    const { states } = certificates;
+    const answer = { ok: true, config: configJson(config), certificates: states, warnings };
+    writeLine(terminal.out, jsonText(answer));
+    return 0;
+  }
+  terminal.out.write(describeConfig(config));
+  // Comments, so that the whole remains an ini file.
+  for (const line of certificateLines(certificates.states)) writeLine(terminal.out, `; ${line}`);
+  for (const warning of warnings) writeLine(terminal.err, warning);
+  writeLine(terminal.err, `${file} is valid.`);
+  return 0;
+}
+
+function jsonText(answer: object): string {
+  return JSON.stringify(answer, undefined, 2);
 }
 
 function stoppedOpenerWarnings({ server }: Config): readonly string[] {

@@ -98,15 +98,16 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
   },
   countries: {
     about:
-      'Condition: the country of the client is one of these. Needs `[geo]`. An unknown country ' +
-      'is none of them.',
+      'Condition: the country of the client is one of these. Needs `[geo]`. `XX` stands for ' +
+      'clients without a country, such as those of private networks.',
     example: 'DE, AT',
   },
   deny_countries: {
     about:
-      'Condition: the country of the client is known, and none of these. Needs `[geo]`. ' +
-      'Addresses of private networks have no country: `satisfy = any` with `allow` lets them in.',
-    example: 'XX',
+      'Condition: the country of the client is none of these. Needs `[geo]`. Clients without a ' +
+      'country are let in, such as those of private networks; `XX` refuses them as well. If ' +
+      'nobody can say the country of another address, it is refused.',
+    example: 'RU, XX',
   },
   users: {
     about:

@@ -75,6 +75,11 @@ export function isAnswerVariable(name: string): boolean {
   return variables.has(name) || (headerVariable.test(name) && fieldOfVariable(name) !== 'apikey');
 }
 
+/** Whether a variable names the person or program that asks: the user, or its certificate. */
+export function isOfClient(variable: string): boolean {
+  return variable === 'user' || variable.startsWith('client.certificate.');
+}
+
 /** Whether two requests for the same URL get the same value. */
 export function isSameForUrl({ variables: used }: FieldTemplate): boolean {
   return used.every((name) => ofUrl.has(name));

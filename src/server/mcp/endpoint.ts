@@ -1,4 +1,3 @@
-import { Readable } from 'node:stream';
 import { isLoopback, namesOrigin } from '../../config/config.ts';
 import { pageFields } from '../../http/content/page-fields.ts';
 import { noBody, type FieldList, type Reply } from '../../http/reply.ts';
@@ -74,7 +73,7 @@ export async function answerMcp(serving: Serving, request: EndpointRequest): Pro
         },
       }),
     });
-    return replyOf(response, sessionFields(sent, response));
+    return await replyOf(response, sessionFields(sent, response));
   } finally {
     held.free();
   }
@@ -167,9 +166,10 @@ function webRequest({ incoming, signal }: EndpointRequest): Request {
 }
 
 /** Fields that the server decides itself. */
-const ownNames: ReadonlySet<string> = new Set(['connection', 'cache-control']);
+const ownNames: ReadonlySet<string> = new Set(['connection', 'cache-control', 'content-length']);
 
-function replyOf(response: Response, further: FieldList): Reply {
+/** The whole answer in memory, where it counts as unread until the client has it. */
+async function replyOf(response: Response, further: FieldList): Promise<Reply> {
   const fields = [
     ...[...response.headers].filter(([name]) => !ownNames.has(name)).flat(),
     ...further,
@@ -178,11 +178,7 @@ function replyOf(response: Response, further: FieldList): Reply {
   ];
   const { status, body } = response;
   if (body === null) return { status, fields, body: noBody, source: 'svc1' };
-  const stream = Readable.fromWeb(body);
-  return {
-    status,
-    fields,
-    body: { kind: 'stream', stream, bytesLength: undefined },
-    source: 'svc1',
-  };
+  const bytes = Buffer.from(await response.arrayBuffer());
+  const length = ['Content-Length', String(bytes.length)];
+  return { status, fields: [...fields, ...length], body: { kind: 'bytes', bytes }, source: 'svc1' };
 }

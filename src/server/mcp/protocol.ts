@@ -10,17 +10,17 @@ import type {
 import type { Call } from '../../api/operation.ts';
 import type { ToolUse } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json/json.ts';
 import { loadMcpServer } from '../../model/common/lazy-packages.ts';
 import { jsonBytes } from '../../model/json/prepared-json.ts';
 import { envelopeFrom } from '../svc1/envelope.ts';
-import { outcomeMembers } from '../svc1/operations.ts';
+import { countForPlace } from '../svc1/operation-rates.ts';
+import { operationPath, outcomeMembers } from '../svc1/operations.ts';
 import type { Serving } from '../serving.ts';
 import { contentPacket } from '../websocket/packet.ts';
 import { clientName, traceOf, type Conversation } from './conversation.ts';
 import { resultCharactersMax } from './limits.ts';
-import { listResources, readResource, resourceTemplates } from './resources.ts';
-import { operationOfTool, requireReach, toolsFor } from './tools.ts';
+import { listResources, readResource, templatesFor, type ResourceReads } from './resources.ts';
+import { mayCall, operationOfTool, requireReach, toolsFor } from './tools.ts';
 
 /** One request of a client, whose caller is known. */
 interface McpRequest {
@@ -95,40 +95,60 @@ function createServer({ authInfo }: McpRequestContext): McpServer {
       ...(conversation !== undefined && { conversation }),
     };
   };
-  const runRead = async (name: string, v: JsonObject): Promise<unknown> => {
-    const outcome = await serving.execute.run(name, v, { ...call, vk: undefined, qk: undefined });
-    return outcome.kind === 'data' ? outcome.data : undefined;
-  };
+  const reads = readsFor(request);
   /** Turns what a list or resource throws into an error of the protocol. */
-  const orError = async <T>(made: Promise<T>): Promise<T> => {
+  const orError = async <T>(make: () => Promise<T> | T): Promise<T> => {
     try {
-      return await made;
+      return await make();
     } catch (thrown) {
       const { message } = request.failed('svc1.mcp', thrown) as { readonly message: string };
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
     }
   };
   const { docs } = serving.publicFiles;
-  server.setRequestHandler('tools/list', () => ({ tools: [...toolsFor(call.caller)] }));
+  server.setRequestHandler('tools/list', async () => {
+    await orError(reads.count);
+    return { tools: [...toolsFor(call.caller)] };
+  });
   server.setRequestHandler('tools/call', ({ params }, context) => {
     return callTool(request, params, viaOf(params.name, context));
   });
   server.setRequestHandler('resources/templates/list', () => ({
-    resourceTemplates: [...resourceTemplates],
+    resourceTemplates: [...templatesFor(reads)],
   }));
   server.setRequestHandler('resources/list', async ({ params }) => {
-    const { resources, ...next } = await orError(listResources(docs, runRead, params?.cursor));
+    const { resources, ...next } = await orError(() => {
+      return listResources(docs, reads, params?.cursor);
+    });
     return { resources: [...resources], ...next };
   });
   server.setRequestHandler('resources/read', async ({ params: { uri } }) => {
-    const content = await orError(readResource(docs, runRead, uri));
+    const content = await orError(() => readResource(docs, reads, uri));
     if (content.kind === 'docs') {
       return { contents: [{ uri, mimeType: 'text/markdown', text: content.text }] };
     }
     const text = JSON.stringify({ notice: untrustedNotice, data: content.data });
+    await orError(() => {
+      requireShort(text);
+    });
     return { contents: [{ uri, mimeType: 'application/json', text, _meta: untrusted }] };
   });
   return mcpServer;
+}
+
+function readsFor({ serving, call }: McpRequest): ResourceReads {
+  const { execute } = serving;
+  return {
+    mayRun: (name) => mayCall(execute.require(name), call.caller),
+    async run(name, v) {
+      await countForRates(serving, call, { name, v });
+      const outcome = await execute.run(name, v, { ...call, vk: undefined, qk: undefined });
+      return outcome.kind === 'data' ? outcome.data : undefined;
+    },
+    count() {
+      execute.count(call.caller);
+    },
+  };
 }
 
 /** Runs a tool. A failure is a result with `isError`, which the model can read and act upon. */
@@ -142,6 +162,7 @@ async function callTool(
     name = operationOfTool(tool);
     const { v, vk, qk, draft } = envelopeFrom(sent, name);
     requireReach(serving.execute.require(name), call.caller, draft);
+    await countForRates(serving, call, { name, v });
     const outcome = await serving.execute.run(name, v, { ...call, vk, qk, draft, via });
     if (outcome.kind === 'stream') {
       throw new Failure('invalid', `${name} sends packets: a tool cannot call it.`);
@@ -151,13 +172,37 @@ async function callTool(
         ? outcomeMembers(outcome)
         : { data: await contentPacket(outcome.reply) };
     const json = jsonBytes(members).toString();
-    if (json.length > resultCharactersMax) {
-      const message = `The answer has more than ${resultCharactersMax} characters. Ask for less.`;
-      throw new Failure('too_large', message);
-    }
+    requireShort(json);
     return { content: [{ type: 'text', text: `${untrustedNotice}\n${json}` }], _meta: untrusted };
   } catch (thrown) {
     const text = JSON.stringify({ error: failed(name, thrown) });
     return { isError: true, content: [{ type: 'text', text }] };
   }
+}
+
+/** Counts a call for the rates of the path at which HTTP has its operation, and of its page. */
+async function countForRates(
+  { rates, config }: Serving,
+  { origin, fields, caller, visitor }: McpRequest['call'],
+  { name, v }: { readonly name: string; readonly v: unknown },
+): Promise<void> {
+  const { base } = config.server;
+  const path = operationPath(name, base);
+  // The request itself has counted for those of this path.
+  const own = `${base}/svc1/mcp`;
+  await rates?.count({
+    ...{ origin, path, fields, countedFor: [own] },
+    address: caller.address,
+    visitor: () => visitor,
+    keyId: () => caller.keyId,
+  });
+  const countedFor = [own, path];
+  await countForPlace(rates, { name, v, origin, fields, caller, visitor, countedFor });
+}
+
+/** Throws `too_large` for a text that is too long for a model. */
+function requireShort(text: string): void {
+  if (text.length <= resultCharactersMax) return;
+  const message = `The answer has more than ${resultCharactersMax} characters. Ask for less.`;
+  throw new Failure('too_large', message);
 }

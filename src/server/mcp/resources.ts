@@ -16,46 +16,59 @@ interface ResourcePage {
   readonly nextCursor?: string;
 }
 
-/** Runs an operation that reads, as the caller of the request; resolves to its data. */
-type RunRead = (name: string, v: JsonObject) => Promise<unknown>;
+/** What the caller of the request may read of the site. */
+export interface ResourceReads {
+  /** Whether its key may call an operation. */
+  readonly mayRun: (name: string) => boolean;
+  /** Runs an operation that reads; resolves to its data. */
+  readonly run: (name: string, v: JsonObject) => Promise<unknown>;
+  /** Counts a request that runs no operation. Throws `rate_limited`. */
+  readonly count: () => void;
+}
+
+const [listName, readName] = ['svc1.userinterface.list', 'svc1.userinterface.read'] as const;
 
 const docsUri = 'waymark://docs/';
 const rulesUri = 'waymark://rules/';
 
-/** The forms of the addresses of resources (RFC 6570). */
-export const resourceTemplates = [
-  {
-    uriTemplate: `${docsUri}{+page}`,
-    name: 'documentation',
-    description: 'A page of the documentation of this server: how-to/drafts.md.',
-    mimeType: 'text/markdown',
-  },
-  {
-    uriTemplate: `${rulesUri}{id}`,
-    name: 'page rule',
-    description: 'A page rule with all of its fields, by its id.',
-    mimeType: 'application/json',
-  },
-] as const;
+const docsTemplate = {
+  uriTemplate: `${docsUri}{+page}`,
+  name: 'documentation',
+  description: 'A page of the documentation of this server: how-to/drafts.md.',
+  mimeType: 'text/markdown',
+};
+const rulesTemplate = {
+  uriTemplate: `${rulesUri}{id}`,
+  name: 'page rule',
+  description: 'A page rule with all of its fields, by its id.',
+  mimeType: 'application/json',
+};
+
+/** The forms of the addresses of resources (RFC 6570) that a caller may read. */
+export function templatesFor({ mayRun }: ResourceReads): readonly (typeof docsTemplate)[] {
+  return mayRun(readName) ? [docsTemplate, rulesTemplate] : [docsTemplate];
+}
 
 /**
- * A page of the list: the pages of the documentation, then the page rules. Rejects with `invalid`
- * for a cursor that no page has, and as userinterface.list does.
+ * A page of the list: the pages of the documentation, then the page rules if the key may list
+ * them. Rejects with `invalid` for a cursor that no page has, `rate_limited`, and as
+ * userinterface.list does.
  */
 export async function listResources(
   docs: DocsFiles,
-  run: RunRead,
+  reads: ResourceReads,
   cursor = 'docs 0',
 ): Promise<ResourcePage> {
   const [kind, place = ''] = cursor.slice(0, resourceUriCharactersMax).split(' ');
-  if (kind === 'docs' && /^\d{1,6}$/.test(place)) return docsPage(docs, Number(place));
-  if (kind === 'rules') return rulesPage(run, place);
+  if (kind === 'docs' && /^\d{1,6}$/.test(place)) return docsPage(docs, reads, Number(place));
+  if (kind === 'rules') return rulesPage(reads, place);
   throw new Failure('invalid', 'There is no page of the list with this cursor.', {
     field: 'cursor',
   });
 }
 
-function docsPage(docs: DocsFiles, first: number): ResourcePage {
+function docsPage(docs: DocsFiles, reads: ResourceReads, first: number): ResourcePage {
+  reads.count();
   const pages = [...docs.keys()].filter((path) => path.endsWith('.md'));
   const end = first + resourcesPerPage;
   return {
@@ -64,13 +77,15 @@ function docsPage(docs: DocsFiles, first: number): ResourcePage {
       name: `docs: ${path.replace(/\.md$/, '')}`,
       mimeType: 'text/markdown',
     })),
-    nextCursor: end < pages.length ? `docs ${end}` : 'rules ',
+    ...(end < pages.length
+      ? { nextCursor: `docs ${end}` }
+      : reads.mayRun(listName) && { nextCursor: 'rules ' }),
   };
 }
 
-async function rulesPage(run: RunRead, after: string): Promise<ResourcePage> {
+async function rulesPage({ run }: ResourceReads, after: string): Promise<ResourcePage> {
   const v = { limit: resourcesPerPage, ...(after !== '' && { after }) };
-  const data = await run('svc1.userinterface.list', v);
+  const data = await run(listName, v);
   const { rows, next } = data as {
     readonly rows: readonly {
       readonly id: string;
@@ -94,19 +109,20 @@ type ResourceContent =
   | { readonly kind: 'docs'; readonly text: string }
   | { readonly kind: 'data'; readonly data: JsonObject };
 
-/** Reads a resource. Rejects with `not_found`, and as userinterface.read does. */
+/** Reads a resource. Rejects with `not_found`, `rate_limited`, and as userinterface.read does. */
 export async function readResource(
   docs: DocsFiles,
-  run: RunRead,
+  { run, count }: ResourceReads,
   uri: string,
 ): Promise<ResourceContent> {
   if (uri.length <= resourceUriCharactersMax && uri.startsWith(docsUri)) {
     const path = uri.slice(docsUri.length);
     const found = path.endsWith('.md') ? docs.get(path) : undefined;
+    if (found !== undefined) count();
     if (found !== undefined) return { kind: 'docs', text: found.file.bytes.toString() };
   }
   if (uri.length <= resourceUriCharactersMax && uri.startsWith(rulesUri)) {
-    const data = await run('svc1.userinterface.read', { id: uri.slice(rulesUri.length) });
+    const data = await run(readName, { id: uri.slice(rulesUri.length) });
     if (isJsonObject(data)) return { kind: 'data', data };
   }
   const shown = JSON.stringify(uri.slice(0, 80));

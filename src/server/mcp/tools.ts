@@ -85,9 +85,17 @@ function changesLive({ effect, scope }: Described): boolean {
 }
 
 function isUsable(operation: Described, caller: Caller): boolean {
+  if (!mayCall(operation, caller)) return false;
+  if (!changesLive(operation) || hasScope(caller, 'publish')) return true;
+  // Who works in a draft has to read it.
+  return operation.inDrafts === true && hasScope(caller, 'read');
+}
+
+/** Whether a caller may call an operation, at least in a draft. */
+export function mayCall(operation: Described, caller: Caller): boolean {
   try {
     authorise(operation, caller, { mayDraft: true });
-    return operation.inDrafts === true || !changesLive(operation) || hasScope(caller, 'publish');
+    return true;
   } catch {
     return false;
   }

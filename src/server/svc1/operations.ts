@@ -25,6 +25,7 @@ import {
   requireNoQuery,
 } from './envelope.ts';
 import type { Serving } from '../serving.ts';
+import { countForPlace } from './operation-rates.ts';
 import type { Allocation, SharedLimit } from '../../model/shared-limit.ts';
 
 /** A validated request for an operation over HTTP. */
@@ -81,7 +82,7 @@ export async function answerOperation(
 /** The parts of a Serving that an operation uses. */
 type OperationServing = Pick<
   Serving,
-  'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked' | 'previews'
+  'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked' | 'previews' | 'rates'
 >;
 
 async function answerHeld(
@@ -100,6 +101,10 @@ async function answerHeld(
   const read = readEnvelope(operation, { exchange, fields, query: target.query }, { held, caller });
   const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
   const { v, vk, qk, prefer, draft, isText } = sent;
+  const { origin } = target;
+  const rated = { name, v, origin, fields, caller, visitor, countedFor: [target.path] };
+  const counted = countForPlace(serving.rates, rated);
+  if (counted !== undefined) await counted;
   const outcome = await execute.run(name, v, {
     caller,
     vk,

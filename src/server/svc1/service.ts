@@ -8,7 +8,6 @@ import { Failure } from '../../model/failure.ts';
 import type { Caller } from '../../model/stored/key.ts';
 import { metricsType } from '../../observability/metrics.ts';
 import { readOnlyReply } from '../../rules/source.ts';
-import { authorise } from '../../api/execute.ts';
 import { answerAsset } from './asset-upload.ts';
 import { consoleFile, isConsoleOrigin, redirectToConsole, refuseServiceWorker } from './console.ts';
 import { corsFields } from './cors.ts';
@@ -67,7 +66,7 @@ export async function answerService(
       if (told !== undefined) return { reply: told, caller };
       if (!isFromLoopback(exchange, incoming, serving.config.server.publicUrl)) {
         caller = authenticateRequest(serving, incoming);
-        authorise({ name: r, scope: 'read' }, caller);
+        serving.execute.admit({ name: r, scope: 'read' }, caller);
       }
       return { reply: plainReply(metricsType, await serving.metricsText()), caller };
     }
@@ -106,7 +105,7 @@ export async function answerService(
 /** The answer to an automated tool. */
 async function mcpReply(
   serving: Serving,
-  { exchange, incoming, signal, requests, fail }: ServiceRequest,
+  { exchange, incoming, signal, requests, fail, hold }: ServiceRequest,
   caller: Caller,
 ): Promise<Reply> {
   const failed = (operation: string, thrown: unknown): object => {
@@ -115,17 +114,18 @@ async function mcpReply(
   };
   const asked = { exchange, incoming, caller, signal, requests, failed };
   const reply = await answerMcp(serving, asked);
-  if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
+  hold(reply, caller);
   return reply;
 }
 
 /**
- * Whether an answer may depend on a cookie with the user, or on who may see a page: the key of
- * prepared answers contains neither.
+ * Whether an answer may depend on a cookie with the user, or on who may see a page and how often:
+ * the key of prepared answers contains none of it.
  */
-function variesByVisitor({ config, login }: Serving): boolean {
+function variesByVisitor({ config, login, rates }: Serving): boolean {
   const { auth, access } = config;
-  return auth.jwtJwks !== undefined || login !== undefined || access.length > 0;
+  const isLimited = access.length > 0 || rates !== undefined;
+  return auth.jwtJwks !== undefined || login !== undefined || isLimited;
 }
 
 /** A page that an operation answers with, which must not run as a page of the console's origin. */

@@ -9,6 +9,7 @@ import { fileChanges } from '../../config/watch.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import { certificateCheckMs } from '../limits.ts';
+import { certificateState } from './certificate-states.ts';
 import type { OnDemandCertificates } from './on-demand-certificates.ts';
 import { isPublicName } from '../../acme/public-name.ts';
 import { ClientAuthorities } from './client-authorities.ts';
@@ -217,17 +218,7 @@ export class Certificates {
 
   /** Returns the state of each certificate. */
   async states(): Promise<readonly CertificateState[]> {
-    const own = await Promise.all(
-      this.#all().map(async ({ section, current, problem, files, host = '' }) => ({
-        section,
-        names: certificateNames(current),
-        issuer: current?.pair.certificate.issuer.replaceAll('\n', ', ') ?? null,
-        valid_from: current?.pair.certificate.validFromDate.toISOString() ?? null,
-        valid_until: current?.pair.certificate.validToDate.toISOString() ?? null,
-        problem,
-        acme: files === undefined ? ((await this.#acme?.state(host)) ?? null) : null,
-      })),
-    );
+    const own = await Promise.all(this.#all().map((one) => certificateState(one, this.#acme)));
     return [...own, ...((await this.#onDemand?.states()) ?? [])];
   }
 

@@ -7,11 +7,11 @@ import {
   onDemandCheckMs,
   onDemandContextsMax,
   onDemandLookMs,
-  onDemandShownMax,
   onDemandUseMs,
   onDemandWaitingMax,
 } from '../limits.ts';
-import { certificateNames, loadAcmeCertificate, type ActivePair } from './loaded-certificate.ts';
+import { certificateState, loadOnDemandCertificates } from './certificate-states.ts';
+import { loadAcmeCertificate, type ActivePair } from './loaded-certificate.ts';
 
 interface OnDemandParts {
   readonly store: AcmeStore;
@@ -63,22 +63,8 @@ export class OnDemandCertificates {
   /** The states of the certificates that were used last. */
   async states(): Promise<readonly CertificateState[]> {
     const { store } = this.#parts;
-    const used = [...(await store.onDemand.hosts())].toSorted((one, other) => other[1] - one[1]);
-    return Promise.all(
-      used.slice(0, onDemandShownMax).map(async ([host]) => {
-        const { current, problem } = await loadAcmeCertificate(host, store);
-        const certificate = current?.pair.certificate;
-        return {
-          section: `tls: acme_on_demand ${host}`,
-          names: certificate === undefined ? [host] : certificateNames(current),
-          issuer: certificate?.issuer.replaceAll('\n', ', ') ?? null,
-          valid_from: certificate?.validFromDate.toISOString() ?? null,
-          valid_until: certificate?.validToDate.toISOString() ?? null,
-          problem,
-          acme: (await store.state(host)) ?? null,
-        };
-      }),
-    );
+    const loaded = await loadOnDemandCertificates(store);
+    return Promise.all(loaded.map((one) => certificateState(one, store)));
   }
 
   async #find(name: string): Promise<ActivePair | undefined> {

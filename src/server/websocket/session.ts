@@ -13,6 +13,7 @@ import type { Visitor } from '../../model/visitor.ts';
 import type { ProxyClaims } from '../../visitors/visitor.ts';
 import { failureMember, loggedFailure, type FailureLogs } from '../answers/failures.ts';
 import { jsonPieces } from '../../model/json/prepared-json.ts';
+import { countForPlace } from '../svc1/operation-rates.ts';
 import { operationPath, outcomeMembers } from '../svc1/operations.ts';
 import { WebSocketMessage } from './message.ts';
 import { contentPacket, type ContentPacket } from './packet.ts';
@@ -263,6 +264,7 @@ export class WebSocketSession {
     if (a === '' || a !== message.operation) {
       throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
     }
+    await this.#countForPlace({ name: a, v, caller, visitor });
     const call = {
       caller,
       vk,
@@ -296,6 +298,17 @@ export class WebSocketSession {
       visitor: () => visitor,
       keyId: () => caller.keyId,
     });
+  }
+
+  /** Counts a message for the rates of the page or breadcrumb that it asks for. */
+  async #countForPlace(
+    asked: Pick<Parameters<typeof countForPlace>[1], 'name' | 'v' | 'caller' | 'visitor'>,
+  ): Promise<void> {
+    const { rates, config } = this.#parts.serving();
+    if (rates === undefined) return;
+    const { origin, fields } = this.#opening;
+    const countedFor = [operationPath(asked.name, config.server.base)];
+    await countForPlace(rates, { ...asked, origin, fields, countedFor });
   }
 
   /** Collects one content at a time, so that one client has at most one content in memory. */

@@ -7,6 +7,7 @@ import { isRuleInside, type Bounds } from '../../../src/model/stored/bounds.ts';
 import type { Rule } from '../../../src/model/stored/rule.ts';
 import { boundScopes } from '../../../src/model/stored/key.ts';
 import type { Answer, TestSite } from '../../harness.ts';
+import { startFollower, untilEqual } from '../../nodes/rig.ts';
 import { bounds, inside, secret, startWorld, type BoundedWorld } from './world.ts';
 
 type Operation = (typeof operations)[number];
@@ -21,18 +22,50 @@ type Connect = (
 
 const packetNames = new Set(operations.flatMap(({ packets }) => packets?.r ?? []));
 
+const overWebsocket: Connect = async (site, apikey, onPacket) => {
+  const socket = await site.socket(apikey);
+  socket.websocket.on('message', (data: Buffer) => {
+    const answer = JSON.parse(data.toString()) as Answer;
+    if (packetNames.has(answer.r ?? '')) onPacket(answer);
+  });
+  return (name, v, more) => socket.call(name, v, more);
+};
+
 const transports: Readonly<Record<string, Connect>> = {
   HTTP: (site, apikey) =>
     Promise.resolve((name, v, more) => site.call(name, v, { apikey, ...more })),
-  websocket: async (site, apikey, onPacket) => {
-    const socket = await site.socket(apikey);
-    socket.websocket.on('message', (data: Buffer) => {
-      const answer = JSON.parse(data.toString()) as Answer;
-      if (packetNames.has(answer.r ?? '')) onPacket(answer);
-    });
-    return (name, v, more) => socket.call(name, v, more);
-  },
+  websocket: overWebsocket,
+  'websocket at a replica': overWebsocket,
+  MCP: (site, apikey) => Promise.resolve((name, v, more) => callTool(site, apikey, name, v, more)),
 };
+
+const replica = { name: 'replica', ini: '[auth]\nanonymous =\n' };
+
+/** Calls the tool of an operation, as clients of MCP do. */
+async function callTool(
+  site: TestSite,
+  apikey: string,
+  operation: string,
+  v: object,
+  more: object = {},
+): Promise<Answer> {
+  const name = operation.split('.').slice(1).join('_');
+  const answer = await fetch(`${site.url}/svc1/mcp`, {
+    method: 'POST',
+    headers: {
+      ...{ apikey, 'content-type': 'application/json' },
+      accept: 'application/json, text/event-stream',
+    },
+    body: JSON.stringify({
+      ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+      params: { name, arguments: { v, ...more } },
+    }),
+  });
+  const sent = (await answer.text()).replace(/^event: message\ndata: /, '');
+  const { result } = JSON.parse(sent) as { result: { content: readonly { text: string }[] } };
+  const { text = '' } = result.content[0] ?? {};
+  return JSON.parse(text.slice(text.indexOf('{'))) as Answer;
+}
 
 const boundsOfKeys = {
   'origin and path': bounds,
@@ -40,10 +73,12 @@ const boundsOfKeys = {
   origin: { origins: [inside.origin] },
 };
 
-/** Each scope alone, and all together; HTTP, which is slower, with the latter. */
+/** Each scope alone, and all together; fewer of them by HTTP and MCP, which are slower. */
 const scopeSets = {
   HTTP: [boundScopes],
+  MCP: [boundScopes],
   websocket: [...boundScopes.map((one) => [one]), boundScopes],
+  'websocket at a replica': [boundScopes],
 };
 
 /** Values of input fields that name what is outside, and some of those that name what is inside. */
@@ -147,21 +182,26 @@ async function outsideOf({ site, theirs }: BoundedWorld, bound: Bounds): Promise
 suite('bounds × scopes × operations × transports', () => {
   for (const [bound, given] of Object.entries(boundsOfKeys)) {
     for (const [transport, connect] of Object.entries(transports)) {
+      const isAtReplica = transport.endsWith('replica');
+      // These run operations as the others do, and take several times as long.
+      if ((transport === 'MCP' || isAtReplica) && given !== bounds) continue;
       test(`a key bound by ${bound} learns and changes nothing outside, by ${transport}`, async (t) => {
         const world = await startWorld(t, given);
+        const site = isAtReplica ? await startFollower(t, world.site, replica) : world.site;
         const values = valuesOf(world);
         const calls: { readonly scopes: readonly string[]; readonly call: Call }[] = [];
         const packets: Answer[] = [];
         const onPacket = (packet: Answer): void => void packets.push(packet);
         for (const scopes of scopeSets[transport as keyof typeof scopeSets]) {
           const apikey = await world.key(scopes, given);
-          calls.push({ scopes, call: await connect(world.site, apikey, onPacket) });
+          if (isAtReplica) await untilEqual(world.site, site);
+          calls.push({ scopes, call: await connect(site, apikey, onPacket) });
         }
         const before = await outsideOf(world, given);
         let answered = 0;
         for (const operation of operations) {
           const { name, effect } = operation;
-          if (effect === 'streams' && transport === 'HTTP') continue;
+          if (effect === 'streams' && connect !== overWebsocket) continue;
           for (const { v, more } of requestsOf(operation, values)) {
             for (const { scopes, call } of calls) {
               const answer = await call(name, v, more);
@@ -176,7 +216,7 @@ suite('bounds × scopes × operations × transports', () => {
         }
         assert.ok(answered > 100);
         for (const packet of packets) assert.deepEqual(told(packet, {}, world), []);
-        assert.equal(packets.length > 0, transport === 'websocket');
+        assert.equal(packets.length > 0, connect === overWebsocket);
         assert.equal(await outsideOf(world, given), before);
       });
     }

@@ -140,8 +140,8 @@ function composed(
       statistics: new SourceStatistics({ now: Date.now }),
     },
     callers: {
-      wrongKeys: createWrongKeys({ now: Date.now }),
-      passwords: new Passwords({ now: Date.now }),
+      wrongKeys: createWrongKeys({ monotonicMs }),
+      passwords: new Passwords({ monotonicMs }),
       keyRates: createKeyRates({ monotonicMs }),
       rates: { take: () => assert.fail(), isElsewhere: false, counts: new RateCounts() },
       keyUses: { note: () => undefined, last: () => new Map() },

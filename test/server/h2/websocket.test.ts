@@ -1,48 +1,20 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import type { ClientHttp2Stream } from 'node:http2';
 import { suite, test } from 'node:test';
 import { WebSocketServer } from 'ws';
 import { startTlsSite } from '../tls/tls-rig.ts';
 import { connectHttp2, type Http2Client } from './client.ts';
 import { connectRaw, fieldBlock, frame, uint32 } from './raw-client.ts';
+import { nextText, textFrame, websocketFields } from './websocket-client.ts';
 
 /** Asks for a websocket (RFC 8441 §5); resolves to its stream and the head of the answer. */
 async function open(client: Http2Client, path: string, fields: Record<string, string> = {}) {
-  const asked = {
-    ':method': 'CONNECT',
-    ':protocol': 'websocket',
-    'sec-websocket-version': '13',
-    ...fields,
-  };
-  const stream = client.begin(path, asked, false);
+  const stream = client.begin(path, { ...websocketFields, ...fields }, false);
   stream.on('error', () => undefined);
   const [headers] = (await once(stream, 'response')) as [Record<string, string | number>];
   return { stream, headers };
 }
-
-/** A text frame with a mask of zeros (RFC 6455 §5.2). */
-function textFrame(text: string): Buffer {
-  assert.ok(text.length < 126);
-  const head = [0x81, 0x80 | text.length, 0, 0, 0, 0];
-  return Buffer.concat([Buffer.from(head), Buffer.from(text)]);
-}
-
-/** Reads the next frame; its text is short. */
-async function nextText(stream: ClientHttp2Stream): Promise<string> {
-  let bytes = Buffer.alloc(0);
-  while (bytes.length < 2 || bytes.length < lengthOf(bytes)) {
-    const [chunk] = (await once(stream, 'data')) as [Buffer];
-    bytes = Buffer.concat([bytes, chunk]);
-  }
-  assert.equal(bytes[0], 0x81);
-  return bytes.subarray(lengthOf(bytes) - textBytes(bytes)).toString();
-}
-
-const textBytes = (bytes: Buffer): number =>
-  bytes[1] === 126 ? bytes.readUInt16BE(2) : (bytes[1] ?? 0);
-const lengthOf = (bytes: Buffer): number => textBytes(bytes) + (bytes[1] === 126 ? 4 : 2);
 
 suite('a websocket over HTTP/2', () => {
   test('carries operations beside other requests of its connection', async (t) => {

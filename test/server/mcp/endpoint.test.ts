@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { request, type IncomingMessage } from 'node:http';
 import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
+import { signIn } from '../../api/keys/sign-in.ts';
 import { connectTool, revisions } from './client.ts';
 
 const rule = 'svc1.userinterface';
@@ -278,4 +280,165 @@ test('tools work over HTTP/2, and their answers pass no cache', async (t) => {
   const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
   assert.deepEqual([headers[':status'], headers['cache-control']], [200, 'no-store, no-transform']);
   assert.match(await text(stream), /"name":"userinterface_edit"/);
+});
+
+/** The text of the answer to one message of JSON-RPC, and its status. */
+async function said(
+  site: TestSite,
+  apikey: string,
+  method: string,
+  params: object = {},
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const message = { jsonrpc: '2.0', id: 1, method, params };
+  const answer = await post(site, message, { apikey, ...headers });
+  return `${answer.status} ${await answer.text()}`;
+}
+
+test('messages that run no operation count for the rate of their key, too', async (t) => {
+  const docsFolder = join(import.meta.dirname, 'docs');
+  const site = await startSite(t, { docsFolder });
+  for (const [method, params] of [
+    ['tools/list', {}],
+    ['resources/list', {}],
+    ['resources/read', { uri: 'waymark://docs/index.md' }],
+  ] as const) {
+    const v = { name: method, scopes: ['read'], rate: 1 };
+    const { key } = (await site.call('svc1.key.insert', v)).data;
+    const answers = await Promise.all(
+      Array.from({ length: 9 }, () => said(site, key, method, params)),
+    );
+    const refused = answers.filter((one) => one.includes('may call 1 operations a second'));
+    assert.ok(refused.length > 0 && refused.length < 9, method);
+  }
+  const v = { name: 'metrics', scopes: ['read'], rate: 1 };
+  const { key } = (await site.call('svc1.key.insert', v)).data;
+  const headers = { apikey: key, via: '1.1 proxy' };
+  const asked = Array.from({ length: 9 }, () => fetch(`${site.url}/svc1/metrics`, { headers }));
+  const statuses = (await Promise.all(asked)).map(({ status }) => status);
+  assert.deepEqual([...new Set(statuses)].toSorted(), [200, 429]);
+});
+
+test('a key without read sees no page rules among the resources, and no tool that needs it', async (t) => {
+  const docsFolder = join(import.meta.dirname, 'docs');
+  const site = await startSite(t, { docsFolder, rules: [page] });
+  const { data } = await site.call(`${rule}.list`, {});
+  for (const scopes of [['draft'], ['webhook']]) {
+    const apikey = await keyWith(site, ...scopes);
+    const { client, tool } = await connectTool(t, site, { apikey });
+    const listed = await client.request({ method: 'resources/list', params: {} });
+    assert.deepEqual([listed.resources.length, listed.nextCursor], [1, undefined]);
+    const { resourceTemplates } = await client.listResourceTemplates();
+    assert.deepEqual(
+      resourceTemplates.map(({ name }) => name),
+      ['documentation'],
+    );
+    const uri = `waymark://rules/${data.rows[0].id}`;
+    await assert.rejects(client.readResource({ uri }), /lacks the scope read/);
+    const forged = { method: 'resources/list', params: { cursor: 'rules ' } } as const;
+    await assert.rejects(client.request(forged), /lacks the scope read/);
+    const { tools } = await client.listTools();
+    assert.ok(!tools.some(({ name }) => name.startsWith('userinterface_edit')));
+    await tool('draft_insert', { v: { name: 'own' } });
+    const v = { id: data.rows[0].id, content: 'x' };
+    const edited = await tool('userinterface_edit', { v, draft: 'own' });
+    assert.equal(edited.error?.code, 'forbidden');
+  }
+});
+
+test('a session lends nothing: each message is as its own key may, until that is revoked', async (t) => {
+  const site = await startSite(t, { rules: [page, { ...page, path: '/blog/a', vk: 'blog' }] });
+  const bind = { name: 'bound', scopes: ['read', 'draft'], paths: ['/blog/'] };
+  const { key: bound, id } = (await site.call('svc1.key.insert', bind)).data;
+  const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo: { name: 'a' } };
+  const initialize = { jsonrpc: '2.0', id: 1, method: 'initialize', params };
+  const begun = await post(site, initialize, { apikey: site.adminKey });
+  await begun.text();
+  const session = { 'mcp-session-id': begun.headers.get('mcp-session-id') ?? '' };
+
+  const named = { name: 'userinterface_list', arguments: {} };
+  const seen = await said(site, bound, 'tools/call', named, session);
+  assert.ok(seen.includes('/blog/a') && !seen.includes('/news'), seen);
+  const listed = await said(site, bound, 'resources/list', { cursor: 'rules ' }, session);
+  assert.ok(listed.includes('/blog/a') && !listed.includes('/news'), listed);
+  const { data } = await site.call(`${rule}.list`, {});
+  const news = data.rows.find(({ path }: { path: string }) => path === '/news');
+  // A cursor of another key's list starts a page, and shows nothing else.
+  const cursor = `rules ${news.id}`;
+  assert.ok(!(await said(site, bound, 'resources/list', { cursor }, session)).includes('/news'));
+  const uri = `waymark://rules/${news.id}`;
+  assert.match(await said(site, bound, 'resources/read', { uri }, session), /no page rule/);
+  for (const method of ['resources/subscribe', 'subscriptions/listen']) {
+    assert.match(await said(site, bound, method, { uri }, session), /-32601/);
+  }
+
+  // The session of the console is no key, whether it is open or has ended.
+  const opened = await signIn(site, site.adminKey);
+  const asSession = { ...session, ...opened.as.headers };
+  assert.match(await said(site, opened.token, 'tools/list', {}, asSession), /^401/);
+  await site.call('svc1.session.end', {}, opened.as);
+  assert.match(await said(site, opened.token, 'tools/list', {}, asSession), /^401/);
+
+  await site.call('svc1.key.revoke', { id });
+  assert.match(await said(site, bound, 'tools/call', named, session), /^401/);
+  assert.match(await said(site, bound, 'tools/list', {}, session), /^401/);
+});
+
+test('a key that is revoked while its message arrives changes nothing', async (t) => {
+  const site = await startSite(t);
+  const { key: apikey, id } = (
+    await site.call('svc1.key.insert', { name: 'slow', scopes: ['read', 'draft'] })
+  ).data;
+  const message = JSON.stringify({
+    ...{ jsonrpc: '2.0', id: 1, method: 'tools/call' },
+    params: { name: 'draft_insert', arguments: { v: { name: 'late' } } },
+  });
+  const sent = request(`${site.url}/svc1/mcp`, {
+    method: 'POST',
+    headers: {
+      ...{ apikey, 'content-type': 'application/json', 'content-length': message.length },
+      ...{ accept: 'application/json, text/event-stream', expect: '100-continue' },
+    },
+  });
+  sent.flushHeaders();
+  await once(sent, 'continue');
+  await site.call('svc1.key.revoke', { id });
+  sent.end(message);
+  const [answer] = (await once(sent, 'response')) as [IncomingMessage];
+  assert.equal(answer.statusCode, 401);
+  answer.resume();
+  assert.deepEqual((await site.call('svc1.draft.list', {})).data.rows, []);
+});
+
+test('answers that a client does not read count as unread, and a long page rule is refused', async (t) => {
+  const site = await startSite(t, { rules: [{ ...page, content: 'x'.repeat(500_000) }] });
+  const { rows } = (await site.call(`${rule}.list`, {})).data;
+  const uri = `waymark://rules/${rows[0].id}`;
+  assert.match(await said(site, site.adminKey, 'resources/read', { uri }), /more than 400000/);
+  const answer = await post(site, list, { apikey: site.adminKey });
+  assert.equal(Number(answer.headers.get('content-length')), (await answer.bytes()).length);
+});
+
+test('calls of tools count for the rates of the path of their operation, once', async (t) => {
+  const ini =
+    '[rate.get]\npath = /svc1/userinterface/*\nrate = 3/h\n' +
+    '[rate.all]\npath = /svc1/*\nrate = 12/h\n';
+  const site = await startSite(t, { ini, rules: [page] });
+  const call = (name: string): Promise<string> =>
+    said(site, site.adminKey, 'tools/call', { name, arguments: {} });
+  const list = { cursor: 'rules ' };
+  const answers = [
+    await call('userinterface_list'),
+    await said(site, site.adminKey, 'resources/list', list),
+    await call('userinterface_list'),
+    await call('userinterface_list'),
+    await said(site, site.adminKey, 'resources/list', list),
+  ];
+  assert.deepEqual(
+    answers.map((one) => one.includes('Too many requests')),
+    [false, false, false, true, true],
+  );
+  const drafts: string[] = [];
+  for (let at = 0; at < 8; at += 1) drafts.push(await call('draft_list'));
+  assert.deepEqual(drafts.map((one) => one.startsWith('429')).indexOf(true), 7);
 });
