@@ -27,3 +27,5 @@ export const testPollMs = 100;
 /** The shortest and longest retention that `waymark cluster` sets: one hour to ten years. */
 export const retentionMsMin = 3_600_000;
 export const retentionMsMax = 3_650 * 86_400_000;
+/** Names of assets without a file that `waymark cluster status` shows; it counts the others. */
+export const missingFilesShownMax = 10;
