@@ -519,7 +519,7 @@ class ServingProcess implements RunningServer {
   #stateWatcher(folder: string, store: Store): StateWatcher {
     return new StateWatcher(
       stateVersions({
-        ...{ store, cache: this.#answers },
+        ...{ store, now, cache: this.#answers },
         gatherMetrics: () => this.#metrics.gather(),
         status: () => this.#configurationState(),
         certificates: () => this.#certificates(),

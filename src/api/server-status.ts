@@ -8,7 +8,9 @@ import {
 } from '../model/stored/hook.ts';
 import type { ConfigProblem } from '../config/problem.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';
-import type { IndexBuild, Reads, StoreCounts, Store } from '../store/store.ts';
+import { Failure } from '../model/failure.ts';
+import type { SharedFilesState } from '../store/shared/shared-files.ts';
+import type { IndexBuild, Reads, SharedPart, StoreCounts, Store } from '../store/store.ts';
 import type { RowCheckProgress } from './tables/row-checks.ts';
 import type { TableHostState } from '../hosts/host-follower.ts';
 import { defineOperation } from './operation.ts';
@@ -77,10 +79,15 @@ interface NodeStatus {
     readonly connected: boolean;
     readonly problem?: string;
     readonly position: number;
+    /** Null before the first file, and while the servers do not answer. */
+    readonly files: SharedFilesState | null;
   } | null;
 }
 
-/** Makes the function that describes this node. */
+/**
+ * Makes the function that describes this node; in a cluster, it asks a server for the state of the
+ * files.
+ */
 export function createNodeStatus(
   {
     nodes,
@@ -89,22 +96,62 @@ export function createNodeStatus(
     sharedPlace,
   }: Pick<Store, 'nodes' | 'outbox' | 'shared' | 'sharedPlace'>,
   { role, name, central }: Node & { readonly central: string | undefined },
-): () => NodeStatus {
-  return () => {
+): () => Promise<NodeStatus> {
+  return async () => {
     const link = nodes.link() ?? { connected: false };
     const { entries, bytes } = outbox.max;
     const counts = { ...outbox.counts(), entries_max: entries, bytes_max: bytes };
     const state = central === undefined ? null : { url: central, ...link, outbox: counts };
-    return { role, name, central: state, cluster: clusterStatus() };
+    return { role, name, central: state, cluster: await clusterStatus() };
   };
 
-  function clusterStatus(): NodeStatus['cluster'] {
+  async function clusterStatus(): Promise<NodeStatus['cluster']> {
     if (shared === undefined) return null;
     const { isConnected: connected, problem } = shared.state();
     const position = sharedPlace()?.position ?? 0;
-    return { connected, ...(problem !== undefined && { problem }), position };
+    const files = connected ? await filesOf(shared) : null;
+    return { connected, ...(problem !== undefined && { problem }), position, files };
   }
 }
+
+/** The state of the files, or null: a status has to be there also while the servers are not. */
+async function filesOf({ files }: SharedPart): Promise<SharedFilesState | null> {
+  try {
+    return (await files.state()) ?? null;
+  } catch (error) {
+    if (error instanceof Failure) return null;
+    throw error;
+  }
+}
+
+const filesSchema = {
+  type: ['object', 'null'],
+  description:
+    'The files of assets that the nodes share; null before the first one, and while the servers ' +
+    'do not answer.',
+  required: ['stream', 'messages', 'bytes', 'copies', 'log_copies', 'servers'],
+  properties: {
+    stream: { type: 'string', description: 'The name of the stream.' },
+    messages: { type: 'integer' },
+    bytes: { type: 'integer', description: 'The bytes of one copy.' },
+    copies: { type: 'integer', description: 'How many servers should have a copy.' },
+    log_copies: { type: 'integer', description: 'How many should have one of the log.' },
+    servers: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['name', 'role', 'state', 'lag'],
+        properties: {
+          name: { type: 'string' },
+          role: { type: 'string', enum: ['leader', 'replica'] },
+          state: { type: 'string', enum: ['current', 'behind', 'offline'] },
+          lag: { type: 'integer', description: 'Messages that it has not stored yet.' },
+        },
+      },
+    },
+    problem: { type: 'string', description: 'What is wrong with the copies, and what to do.' },
+  },
+} as const;
 
 const nodeSchema = {
   type: 'object',
@@ -113,11 +160,12 @@ const nodeSchema = {
     cluster: {
       type: ['object', 'null'],
       description: 'The log that this node shares with others; null without a cluster.',
-      required: ['connected', 'position'],
+      required: ['connected', 'position', 'files'],
       properties: {
         connected: { type: 'boolean' },
         problem: { type: 'string', description: 'Why it is not connected.' },
         position: { type: 'integer', description: 'How far the node has applied the log.' },
+        files: filesSchema,
       },
     },
     role: { type: 'string' },
@@ -157,7 +205,7 @@ interface StatusParts {
   readonly indexes: () => readonly IndexBuild[];
   readonly webhooks: () => WebhookState;
   readonly configuration: () => ConfigurationState;
-  readonly node: () => NodeStatus;
+  readonly node: () => Promise<NodeStatus>;
   readonly certificates: () => Promise<readonly CertificateState[]>;
   /** The data hosts of tables; of one process, if several share the ports. */
   readonly hosts: () => readonly TableHostState[];
@@ -442,7 +490,7 @@ export const serverStatus = defineOperation({
           row_checks: status.rowChecks(),
           webhooks: status.webhooks(),
           memory: status.memory(),
-          node: status.node(),
+          node: await status.node(),
         },
       };
     },

@@ -25,8 +25,9 @@ const watchInput = {
       minItems: 1,
       uniqueItems: true,
       description:
-        '`changes` of the log, `series` of metrics, `sources`, `nodes`, `deliveries` of ' +
-        'webhooks, `keys`, `certificates`, `configuration`, content of the `cache`.',
+        '`changes` of the log, `times` at which page rules begin or end by `from` and `until`, ' +
+        '`series` of metrics, `sources`, `nodes`, `deliveries` of webhooks, `keys`, ' +
+        '`certificates`, `configuration`, content of the `cache`.',
     },
     hook: {
       type: 'string',

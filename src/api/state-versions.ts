@@ -13,6 +13,8 @@ interface WatchedParts {
   readonly certificates: () => Promise<readonly CertificateState[]>;
   /** When the time series got its newest point. */
   readonly seriesChangedMs: () => Promise<number>;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
 
 /**
@@ -20,9 +22,11 @@ interface WatchedParts {
  * change.
  */
 export function stateVersions(parts: WatchedParts): StateVersions {
-  const { store, cache, gatherMetrics, status, certificates, seriesChangedMs } = parts;
+  const { store, cache, gatherMetrics, status, certificates, seriesChangedMs, now } = parts;
   return {
     changes: () => store.seq(),
+    // At each of these times, the next one is another.
+    times: () => store.nextRuleTimeMs(now()) ?? null,
     series: seriesChangedMs,
     sources: async () => {
       const metrics = (await gatherMetrics()).flatMap((one) => one.metrics);

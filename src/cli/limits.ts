@@ -27,3 +27,16 @@ export const testPollMs = 100;
 /** The shortest and longest retention that `waymark cluster` sets: one hour to ten years. */
 export const retentionMsMin = 3_600_000;
 export const retentionMsMax = 3_650 * 86_400_000;
+/** Names of assets without a file that `waymark cluster status` shows; it counts the others. */
+export const missingFilesShownMax = 10;
+/** URLs of a comparison that get pictures, and how long all of them may take. */
+export const picturesMax = 200;
+export const picturesMsMax = 20 * 60_000;
+/** How long the preview link for the pictures works, if it cannot be revoked. */
+export const previewSecondsOfPictures = 30 * 60;
+/** How long a page may load, and an answer of the browser may take. */
+export const pictureLoadMs = 10_000;
+export const pictureCallMs = 30_000;
+/** The width of a picture, and its most height, in CSS pixels. */
+export const pictureWidth = 1_280;
+export const pictureHeightMax = 6_000;

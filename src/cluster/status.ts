@@ -1,19 +1,12 @@
 import type { Config } from '../config/config.ts';
 import { silentLog } from '../observability/log.ts';
+import type { CopyServer, SharedFile, SharedFilesState } from '../store/shared/shared-files.ts';
 import type { StreamInfo } from './jetstream-api.ts';
 import { connectMsMax } from './limits.ts';
 import { ReconnectingNats } from './nats-connection.ts';
 import { createStream, requireStream, retentionMsOf, setRetention } from './stream.ts';
-
-/** A server that has a copy of the stream. */
-interface StreamServer {
-  readonly name: string;
-  readonly role: 'leader' | 'replica';
-  /** Whether it has all messages, is behind the leader, or cannot be reached by it. */
-  readonly state: 'current' | 'behind' | 'offline';
-  /** Messages that it has not stored yet. */
-  readonly lag: number;
-}
+import { createStreamFiles } from './stream-files.ts';
+import { filesState, serversOf } from './stream-state.ts';
 
 /** The stream of a cluster. */
 export interface ClusterStatus {
@@ -29,7 +22,7 @@ export interface ClusterStatus {
   readonly bytes: number;
   /** How long it has each message; 0 for always. */
   readonly retention_ms: number;
-  readonly servers: readonly StreamServer[];
+  readonly servers: readonly CopyServer[];
 }
 
 /** Resolves to the state of the stream of a cluster. Rejects as openStreamLog without an id. */
@@ -37,6 +30,26 @@ export async function clusterStatus(settings: Config['cluster']): Promise<Cluste
   return withNats(settings, async (nats) => {
     const { id, info } = await requireStream(nats, { name: settings.name, id: undefined });
     return statusOf(settings.name, { id, info });
+  });
+}
+
+/** The files of assets that the servers of a cluster have. */
+export interface ClusterFiles {
+  readonly state: SharedFilesState;
+  readonly files: readonly SharedFile[];
+}
+
+/**
+ * Resolves to the state of the stream of files, and to what is in it; undefined before the first
+ * file. Rejects as clusterStatus.
+ */
+export async function clusterFiles(settings: Config['cluster']): Promise<ClusterFiles | undefined> {
+  const { name } = settings;
+  return withNats(settings, async (nats) => {
+    const { id } = await requireStream(nats, { name, id: undefined });
+    const state = await filesState(nats, name);
+    if (state === undefined) return undefined;
+    return { state, files: await createStreamFiles({ nats, name, id }).list() };
   });
 }
 
@@ -99,16 +112,7 @@ function statusOf(
   stream: string,
   { id, info }: { readonly id: string; readonly info: StreamInfo },
 ): ClusterStatus {
-  const { state, cluster } = info;
-  const leader: StreamServer = {
-    ...{ name: cluster?.leader ?? '-', role: 'leader', state: 'current', lag: 0 },
-  };
-  const replicas = (cluster?.replicas ?? []).map(
-    ({ name, current, offline, lag = 0 }): StreamServer => ({
-      ...{ name, role: 'replica', lag },
-      state: offline === true ? 'offline' : current ? 'current' : 'behind',
-    }),
-  );
+  const { state } = info;
   const { messages, last_seq: end, first_ts: time = '', bytes } = state;
   // A stream without messages has 0 or the next sequence, and a time that means nothing.
   const first = messages === 0 ? end + 1 : state.first_seq;
@@ -122,6 +126,6 @@ function statusOf(
     end,
     bytes,
     ...retention,
-    servers: [leader, ...replicas],
+    servers: serversOf(info),
   };
 }

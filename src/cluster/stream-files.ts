@@ -17,6 +17,7 @@ import {
 } from './limits.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
 import { idField, streamFailure, streamInfo } from './stream.ts';
+import { filesState, filesStreamOf } from './stream-state.ts';
 
 interface FilesParts {
   readonly nats: ReconnectingNats;
@@ -38,7 +39,7 @@ interface StoredMessage {
  */
 export function createStreamFiles(parts: FilesParts): SharedFiles {
   const { nats, name, id } = parts;
-  const stream = `${name}-files`;
+  const stream = filesStreamOf(name);
   const subject = (sha256: string, part: string): string => `${name}.file.${id}.${sha256}.${part}`;
   let isMade = false;
 
@@ -93,6 +94,7 @@ export function createStreamFiles(parts: FilesParts): SharedFiles {
       const [begun, ended] = [await names('0'), new Set(await names(whole))];
       return begun.map((sha256): SharedFile => ({ sha256, isWhole: ended.has(sha256) }));
     },
+    state: () => filesState(nats, name),
     async remove(sha256, beforeMs) {
       const found = await last(subject(sha256, whole));
       const newest = found ?? (await last(subject(sha256, '0')));

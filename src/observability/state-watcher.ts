@@ -6,6 +6,7 @@ import { stateCompareMs, stateReadersMax } from './limits.ts';
 /** The parts of the server's state that clients can watch. */
 export const stateTopics = [
   'changes',
+  'times',
   'series',
   'sources',
   'nodes',

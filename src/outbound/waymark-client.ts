@@ -140,11 +140,15 @@ async function downloadFrom(
     checked(url, await reply.json().catch(() => undefined));
     throw new Failure('bad_gateway', `${url} answers ${reply.status} instead of a file.`);
   }
-  return { first: reply.status === 206 ? first : 0, chunks: reply.body ?? noChunks() };
+  return { first: reply.status === 206 ? first : 0, chunks: chunksOf(reply) };
 }
 
-async function* noChunks(): AsyncGenerator<Uint8Array> {
-  // An answer without content.
+/**
+ * The content of an answer. It refers to the answer until somebody reads it: undici cancels the
+ * body of one that was collected as garbage, and then it ends at once, as if it were empty.
+ */
+async function* chunksOf(reply: Response): AsyncGenerator<Uint8Array> {
+  yield* reply.body ?? [];
 }
 
 /** The envelope of an answer. Throws its failure. */

@@ -51,6 +51,23 @@ suite('server.subscribe', () => {
     abort.abort();
   });
 
+  test('tells when a page rule begins and when it ends', async () => {
+    const site = await started;
+    const socket = await site.socket(site.adminKey);
+    const packets = packetsOf(socket.websocket);
+    const first = packets.next();
+    await socket.call('svc1.server.subscribe', { topics: ['times'] });
+    const nowMs = Date.now();
+    const [from, until] = [nowMs + 1_200, nowMs + 2_400];
+    const isoOf = (ms: number): string => new Date(ms).toISOString();
+    const rule = { path: '/timed', kind: 'content', content: 'x' };
+    const times = { from: isoOf(from), until: isoOf(until) };
+    await site.call('svc1.userinterface.insert', { ...rule, ...times });
+    assert.deepEqual((await first).value.data, { topics: ['times'] });
+    // A packet says that a moment has passed since the one before.
+    for (const moment of [from, until]) while (Date.now() < moment) await packets.next();
+  });
+
   test('a key for one webhook may watch only the deliveries of that webhook', async () => {
     const site = await started;
     const made = await Promise.all(

@@ -123,6 +123,16 @@ suite('the files of assets in a cluster', needsNats, () => {
     const d = await start(t, await machine(t, nats, { name: 'd' }));
     assert.deepEqual(await read(d, apikey, 'late.bin'), late);
     await hasFiles(d, [...all, late]);
+    const { data: status } = await postOperation(
+      d.served.url,
+      'svc1.server.status',
+      {},
+      { apikey },
+    );
+    const { files } = status?.node.cluster ?? assert.fail();
+    assert.deepEqual([files.stream, files.copies, files.log_copies], ['waymark-files', 3, 3]);
+    assert.equal(files.servers.length, 3);
+    assert.match(files.problem, new RegExp(`Not all servers have all files: .*${killed.name}`));
     // A file that is damaged or gone is fetched for the request that needs it.
     await writeFile(join(d.folder, 'data/assets', digest(large)), 'short');
     await rm(join(d.folder, 'data/assets', digest(last)));

@@ -63,6 +63,7 @@ suite('the nodes of a cluster', needsNats, () => {
     assert.equal(await (await fetch(`${first.url}/a`)).text(), 'second');
     const { data: status } = await call(second, 'svc1.server.status', {});
     assert.equal(status?.node.cluster.connected, true);
+    assert.equal(status.node.cluster.files, null, 'nobody has uploaded a file');
 
     await until(async () => {
       for (const at of [first, second]) {

@@ -3,6 +3,11 @@ import { createHash, randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import type { SharedFiles } from '../../src/store/shared/shared-files.ts';
+import { callJetStream } from '../../src/cluster/jetstream-api.ts';
+import { ReconnectingNats } from '../../src/cluster/nats-connection.ts';
+import { streamInfo } from '../../src/cluster/stream.ts';
+import { silentLog } from '../../src/observability/log.ts';
+import { until } from './nats.ts';
 import { needsNats, startLog } from './rig.ts';
 
 const never = new AbortController().signal;
@@ -48,6 +53,45 @@ suite('the files that the nodes of a cluster share', needsNats, () => {
     await files.remove(one, Date.now() + 60_000);
     assert.equal(await getFile(others, one), undefined);
     assert.deepEqual(await others.list(), [{ sha256: empty, isWhole: true }]);
+  });
+
+  test('tell how many copies they have, and what is wrong with these', async (t) => {
+    const rig = await startLog(t, 3);
+    const { files } = await rig.open();
+    assert.equal(await files.state(), undefined);
+    await putFile(files, randomBytes(700_000));
+    const whole = await until(async () => {
+      const state = await files.state();
+      assert.equal(state?.problem, undefined);
+      return state;
+    });
+    assert.ok(whole !== undefined && whole.bytes > 700_000);
+    const { stream, messages, copies, log_copies: logCopies, servers } = whole;
+    assert.deepEqual([stream, messages, copies, logCopies], ['waymark-files', 3, 3, 3]);
+    assert.deepEqual(servers.map(({ name }) => name).sort(), ['n1', 'n2', 'n3']);
+
+    const lost = rig.servers.find(({ name }) => name === servers[1]?.name) ?? assert.fail();
+    await lost.kill();
+    await until(async () => {
+      const state = await files.state();
+      assert.match(state?.problem ?? '', new RegExp(`^Not all servers .*${lost.name}`));
+    });
+    await lost.start();
+    const nats = new ReconnectingNats(rig.settings, { log: silentLog });
+    t.after(() => nats.close());
+    await nats.connection(10_000);
+    await until(async () => {
+      const { config } = await streamInfo(nats, stream);
+      await callJetStream(nats, `STREAM.UPDATE.${stream}`, { ...config, num_replicas: 1 });
+    });
+    await until(async () => {
+      const state = await files.state();
+      assert.equal(state?.copies, 1);
+      assert.match(
+        state.problem ?? '',
+        /^The stream waymark-files has 1 copy of each file, and that of the log 3: .* --replicas 3$/,
+      );
+    });
   });
 
   test('of an upload that has ended early are no whole file', async (t) => {

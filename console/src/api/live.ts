@@ -8,6 +8,7 @@ export type FollowState = 'connecting' | 'open' | 'lost';
 /** The parts of the server's state that a screen can watch: the topics of server.subscribe. */
 type Topic =
   | 'changes'
+  | 'times'
   | 'series'
   | 'sources'
   | 'nodes'

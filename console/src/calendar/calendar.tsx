@@ -11,7 +11,7 @@ const t = texts.calendar;
 
 /** What begins, ends and is published, day by day. */
 export function Calendar() {
-  const live = useLive(['changes']);
+  const live = useLive(['changes', 'times']);
   const zone = ownZone();
   const { rows, isEnd, isLoading, error, more, ...stale } = usePages<RuleTime, string>(
     (after, limit) => call('userinterface.times', { limit, ...(after !== undefined && { after }) }),

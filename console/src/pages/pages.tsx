@@ -140,7 +140,7 @@ function Search({ query }: { query: ListQuery }) {
 }
 
 function Tree({ origin, path }: { origin: string; path: string }) {
-  const live = useLive(['changes']);
+  const live = useLive(['changes', 'times']);
   const origins = useLoad(
     (signal) => call<TreePage>('userinterface.tree', {}, { signal }),
     [],
@@ -321,7 +321,7 @@ function Found({ query }: { query: ListQuery }) {
         ...{ ...query, limit },
         ...(after !== undefined && { after }),
       }),
-    useLive(['changes']),
+    useLive(['changes', 'times']),
   );
   const { rows, isEnd, isLoading, error, more } = pages;
   const isSearch = query.text !== undefined || query.kind !== undefined;

@@ -5,8 +5,10 @@ import { writeAcmeFiles } from '../../acme/leave-cluster.ts';
 import { sharedStates, usedKeys } from '../../acme/shared-certificates.ts';
 import {
   changeRetention,
+  clusterFiles,
   clusterStatus,
   createCluster,
+  type ClusterFiles,
   type ClusterStatus,
 } from '../../cluster/status.ts';
 import type { Config } from '../../config/config.ts';
@@ -24,6 +26,7 @@ import { writeLine, type DefineCommand, type Terminal } from '../command.ts';
 import { retentionMsMax, retentionMsMin } from '../limits.ts';
 import { configOption, jsonOption, requireConfig } from '../options.ts';
 import { createProgress } from '../progress.ts';
+import { filesReport, filesText, type FilesReport } from './cluster-files.ts';
 
 interface ClusterOptions {
   readonly config?: string;
@@ -176,19 +179,20 @@ async function logOf(folder: string): Promise<string> {
 }
 
 async function show(config: Config, { json }: ClusterOptions, terminal: Terminal): Promise<void> {
-  const status = await clusterStatus(settingsOf(config));
-  const { position, certificates, keys } = (await ownState(config, status)) ?? {};
+  const settings = settingsOf(config);
+  const [status, found] = await Promise.all([clusterStatus(settings), clusterFiles(settings)]);
+  const { position, certificates, keys, files } = await ownState(config, status, found);
   if (json) {
-    const own = { position: position ?? null, certificates: certificates ?? [] };
+    const own = { position: position ?? null, files, certificates: certificates ?? [] };
     const all = { ...status, ...own, secrets_keys: keys ?? [] };
     writeLine(terminal.out, JSON.stringify(all));
     return;
   }
   const { stream, log, first, since, end, bytes, retention_ms: retention, servers } = status;
-  const cells = servers.map(({ name, role, state, lag }) => [name, role, state, String(lag)]);
-  for (const line of table(['SERVER', 'ROLE', 'STATE', 'LAG'], cells)) {
-    writeLine(terminal.out, line);
-  }
+  const { out } = terminal;
+  for (const line of serverTable('SERVER', servers)) writeLine(out, line);
+  if (files !== null)
+    for (const line of serverTable('FILES ON', files.servers)) writeLine(out, line);
   const has =
     since === null
       ? `no messages, and ended with message ${end},`
@@ -198,7 +202,7 @@ async function show(config: Config, { json }: ClusterOptions, terminal: Terminal
     position === undefined
       ? 'This data folder is no part of the cluster.'
       : ownText(position, status);
-  writeLine(terminal.err, `${text}\n${own}`);
+  for (const line of [text, own, ...filesText(files)]) writeLine(terminal.err, line);
   if (certificates === undefined || certificates.length === 0) return;
   const named = certificates.map(({ host, state, node = '-', next }) => [
     ...[host, state, node],
@@ -209,6 +213,11 @@ async function show(config: Config, { json }: ClusterOptions, terminal: Terminal
   }
   const list = keys?.join(', ') ?? '';
   if (list !== '') writeLine(terminal.err, `Private keys are encrypted with the key ${list}.`);
+}
+
+function serverTable(head: string, servers: ClusterStatus['servers']): readonly string[] {
+  const cells = servers.map(({ name, role, state, lag }) => [name, role, state, String(lag)]);
+  return table([head, 'ROLE', 'STATE', 'LAG'], cells);
 }
 
 /** The progress of this machine, and what to do if it cannot continue. */
@@ -233,25 +242,31 @@ async function retain(
   else writeLine(err, `The retention of the stream ${stream} has changed. ${retentionText(ms)}`);
 }
 
-/** The state of the cluster in the data folder. */
+/** The state of the cluster in the data folder; that of a folder that is no part has less. */
 interface OwnState {
   /** The position up to which it has the log. */
-  readonly position: number;
-  readonly certificates: readonly (HostState & { readonly host: string })[];
+  readonly position?: number;
+  readonly certificates?: readonly (HostState & { readonly host: string })[];
   /** The ids of the keys with which certificates are encrypted. */
-  readonly keys: readonly string[];
+  readonly keys?: readonly string[];
+  readonly files: FilesReport | null;
 }
 
-/** Resolves to undefined if the data folder is no part of the cluster. */
-async function ownState(config: Config, { log }: ClusterStatus): Promise<OwnState | undefined> {
-  if (!(await holdsData(config.server.data))) return undefined;
+async function ownState(
+  config: Config,
+  { log }: ClusterStatus,
+  found: ClusterFiles | undefined,
+): Promise<OwnState> {
+  const elsewhere = async (): Promise<OwnState> => ({ files: await filesReport(found, undefined) });
+  if (!(await holdsData(config.server.data))) return elsewhere();
   const store = await openDataToRead(config);
   try {
     const place = store.sharedPlace();
-    if (place?.id !== log) return undefined;
+    if (place?.id !== log) return await elsewhere();
     const { sharedValues: values } = store;
     const states = sharedStates(values).map(([host, state]) => ({ host, ...state }));
-    return { position: place.position, certificates: states, keys: usedKeys(values) };
+    const files = await filesReport(found, store);
+    return { position: place.position, certificates: states, keys: usedKeys(values), files };
   } finally {
     await store.close();
   }

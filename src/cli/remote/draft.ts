@@ -2,7 +2,9 @@ import type { Operations } from '../../client/operations.ts';
 import type { JsonObject } from '../../model/json/json.ts';
 import { shownMoment } from '../../model/time.ts';
 import { comparedChunks, comparedLists } from '../../model/stored/comparison.ts';
+import { picturesMax } from '../limits.ts';
 import { callApi } from './api-client.ts';
+import { requireChromium, takePictures, type ComparedRow } from './compare-pictures.ts';
 import {
   clientCommand,
   parseObject,
@@ -185,13 +187,19 @@ const compare: Subcommand = {
     },
     days: { value: 'days', description: 'the days whose visits count', isNumber: true },
     origin: { value: 'origin', description: 'the origin of the paths' },
+    pictures: {
+      value: 'folder',
+      description: 'write pictures of both, made by the Chromium of this machine, into this folder',
+    },
     ...Object.fromEntries(
       ['lang', 'country', 'device', 'user'].map((name) => {
         return [name, { value: 'value', description: `the ${name} of the visitor` }] as const;
       }),
     ),
   },
-  async *run([draft = ''], { api, input: { urls, keys, ...others }, stdin }) {
+  async *run([draft = ''], { api, input: { urls, keys, pictures, ...others }, stdin }) {
+    const browser = pictures === undefined ? undefined : requireChromium();
+    const found: ComparedRow[] = [];
     const given = [
       ...comparedChunks(await textOf(urls, stdin)).map((chunk) => ({ urls: chunk })),
       ...comparedChunks(await textOf(keys, stdin)).map((chunk) => ({ keys: chunk })),
@@ -211,10 +219,17 @@ const compare: Subcommand = {
         compared += answer.data.compared;
         differing += answer.data.differing;
         after = answer.data.next;
+        found.push(...answer.data.rows.slice(0, Math.max(0, picturesMax - found.length)));
         const shown = answer.data.rows.flatMap(comparedLines);
         yield { answer, lines: shown, notes: [`${differing} of ${compared} differ.`] };
       }
     }
+    if (browser === undefined || typeof pictures !== 'string') return;
+    const origin = typeof others.origin === 'string' ? others.origin : new URL(api.url).origin;
+    const place = { api, draft, origin, folder: pictures };
+    const note = await takePictures(browser, { rows: found, differing }, place);
+    const answer = { r: 'svc1.draft.compare', data: { pictures } };
+    yield { answer, lines: [], notes: [note] };
   },
 };
 

@@ -166,7 +166,7 @@ function composed(
       liveAccess: new LiveAccess({ now: Date.now }),
       stateWatcher: new StateWatcher(
         stateVersions({
-          ...{ store, cache: answers },
+          ...{ store, cache: answers, now: Date.now },
           gatherMetrics: () => Promise.resolve([]),
           status: () => ({ since: '', state: 'current', restart_needed: [], problems: [] }),
           certificates: () => Promise.resolve([]),

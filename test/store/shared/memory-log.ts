@@ -81,6 +81,10 @@ export class MemoryLog {
         await this.#trip();
         return [...files.keys()].map((sha256) => ({ sha256, isWhole: true }));
       },
+      state: async () => {
+        await this.#trip();
+        return undefined;
+      },
       remove: async (sha256, beforeMs) => {
         await this.#trip();
         if ((files.get(sha256)?.storedMs ?? Infinity) < beforeMs) files.delete(sha256);
