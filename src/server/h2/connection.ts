@@ -693,9 +693,9 @@ export class Http2Connection {
       this.#sendFrame({ type: frameTypes.data, flag, stream: stream.id }, content);
     }
     if (!isAtEnd) {
-      if (content.length < http2TinyPieceBytes && stream.unsentBytes > 0) {
-        this.#parts.events.counted('tiny');
-      }
+      // Only of the client's windows: the server itself may have written short pieces.
+      const isCut = stream.unsentBytes > 0 && Math.min(stream.sendWindow, this.#sendWindow) <= 0;
+      if (isCut && content.length < http2TinyPieceBytes) this.#parts.events.counted('tiny');
       if (stream.unsentBytes === 0) this.#sending.delete(stream);
       else if (stream.priority.isIncremental) {
         // Behind the others of its urgency.
