@@ -1,6 +1,6 @@
 import type { Cores, Programs } from './machine.ts';
 import type { Contestant } from './measure.ts';
-import type { Scenario } from './scenarios.ts';
+import { isSocket, type Scenario } from './scenarios.ts';
 import { freePorts } from './processes.ts';
 import { caddy } from './servers/caddy.ts';
 import { h2o } from './servers/h2o.ts';
@@ -102,11 +102,12 @@ export async function startAll(
   return started;
 }
 
-/** Whether a server has the path of a scenario. */
+/** Whether a server has the path of a scenario; that of a websocket has each that has websockets. */
 export function hasPath(
   { below = '/', except }: Pick<BenchServer, 'below' | 'except'>,
-  { path }: Scenario,
+  { path, transport }: Scenario,
 ): boolean {
+  if (isSocket(transport)) return true;
   return path.startsWith(below) && (except === undefined || !path.startsWith(except));
 }
 
@@ -115,6 +116,7 @@ export function supportsTransport(
   { server }: Pick<Contestant, 'server'>,
   { transport = 'http' }: Scenario,
 ): boolean {
+  if (isSocket(transport)) return server.sockets?.includes(transport) === true;
   return transport === 'http' || transport === 'connection' || server.tlsUrl !== undefined;
 }
 

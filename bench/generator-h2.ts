@@ -3,6 +3,7 @@
 // next one; it resumes a session of TLS if the scenario says so. It writes frames itself, since Node's client would need more CPU time than the server under
 // test. Its argument is a LoadOrder as JSON; it prints a LoadResult without the CPU time.
 import { connect, type TLSSocket } from 'node:tls';
+import { beginning, flags, frame, literal, readFrames, types } from './http2-frames.ts';
 import type { LoadOrder, LoadResult } from './load.ts';
 import { visitFiles } from './scenarios.ts';
 import { firstVisitor, visitorFields } from './visitors.ts';
@@ -15,13 +16,6 @@ const target = pathname + search;
 const visited = targetsOf(order.transport);
 /** A session of TLS that the next connection resumes (RFC 8446 §2.2). */
 let session: Buffer | undefined;
-
-const types = { data: 0, headers: 1, reset: 3, settings: 4, ping: 6, goAway: 7 } as const;
-const [endStream, endHeaders, ack] = [1, 4, 1];
-const preface = Buffer.from('PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n', 'latin1');
-/** No server push, and the largest flow-control window of a stream (RFC 9113 §6.5.2). */
-const settings = frame(types.settings, 0, 0, Buffer.from('00020000000000047fffffff', 'hex'));
-const window = frame(8, 0, 0, Buffer.from('7fff0000', 'hex'));
 
 const latenciesMs: number[] = [];
 let [bytes, refused, broken, over] = [0, 0, 0, false];
@@ -41,32 +35,24 @@ function open(): void {
   sockets.add(socket);
   const requests = requestsOn(socket);
   let unread: Buffer = Buffer.alloc(0);
-  const take = (type: number, flags: number, id: number, payload: Buffer): void => {
-    if (type === types.settings && (flags & ack) === 0) socket.write(frame(types.settings, ack, 0));
-    else if (type === types.ping && (flags & ack) === 0) {
-      socket.write(frame(types.ping, ack, 0, payload));
+  const take = (type: number, flag: number, id: number, payload: Buffer): void => {
+    const isAck = (flag & flags.ack) !== 0;
+    if (type === types.settings && !isAck) socket.write(frame(types.settings, flags.ack, 0));
+    else if (type === types.ping && !isAck) {
+      socket.write(frame(types.ping, flags.ack, 0, payload));
     } else if (type === types.data) requests.received(payload.length);
     else if (type === types.reset || type === types.goAway) socket.destroy();
     else if (type === types.headers && isRefusal(payload)) refused += 1;
     const isAnswer = type === types.data || type === types.headers;
-    if (isAnswer && (flags & endStream) !== 0) requests.answered(id);
+    if (isAnswer && (flag & flags.endStream) !== 0) requests.answered(id);
   };
   socket.setNoDelay(true);
   socket.on('secureConnect', () => {
-    socket.write(Buffer.concat([preface, settings, window]));
+    socket.write(beginning);
     requests.begin();
   });
   socket.on('data', (chunk: Buffer) => {
-    unread = unread.length === 0 ? chunk : Buffer.concat([unread, chunk]);
-    let at = 0;
-    while (unread.length - at >= 9) {
-      const length = unread.readUIntBE(at, 3);
-      if (unread.length - at < 9 + length) break;
-      const [type = 0, flags = 0] = [unread[at + 3], unread[at + 4]];
-      take(type, flags, unread.readUInt32BE(at + 5), unread.subarray(at + 9, at + 9 + length));
-      at += 9 + length;
-    }
-    unread = unread.subarray(at);
+    unread = readFrames(unread.length === 0 ? chunk : Buffer.concat([unread, chunk]), take);
   });
   socket.on('error', () => {
     if (!over) broken += 1;
@@ -89,7 +75,8 @@ function requestsOn(socket: TLSSocket) {
       if (asked === undefined) return;
       stream += 2;
       sentAt.set(stream, performance.now());
-      socket.write(frame(types.headers, endStream | endHeaders, stream, blockOf(asked)));
+      const flag = flags.endStream | flags.endHeaders;
+      socket.write(frame(types.headers, flag, stream, blockOf(asked)));
     }
   };
   const ended = (fromMs: number): void => {
@@ -128,20 +115,6 @@ function targetsOf(transport: LoadOrder['transport']): readonly string[] | undef
   return [target, ...Array.from({ length: visitFiles }, (_, at) => fileOfVisit(at + 1))];
 }
 
-function frame(
-  type: number,
-  flags: number,
-  stream: number,
-  payload: Buffer = Buffer.alloc(0),
-): Buffer {
-  const head = Buffer.alloc(9);
-  head.writeUIntBE(payload.length, 0, 3);
-  head[3] = type;
-  head[4] = flags;
-  head.writeUInt32BE(stream, 5);
-  return Buffer.concat([head, payload]);
-}
-
 /** The target of a file beside the page of a visit. */
 function fileOfVisit(file: number): string {
   return pathname.replace(/[^/]*$/, `${file}.js`);
@@ -150,7 +123,7 @@ function fileOfVisit(file: number): string {
 function windowUpdate(size: number): Buffer {
   const payload = Buffer.alloc(4);
   payload.writeUInt32BE(size);
-  return frame(8, 0, 0, payload);
+  return frame(types.windowUpdate, 0, 0, payload);
 }
 
 /**
@@ -179,20 +152,6 @@ function visitorBlocks(): (asked: string) => Buffer {
       literal(0, 'referer', `https://www.example.com/${visitors}/${requests}`),
     ]);
   };
-}
-
-/** A field as a literal: 0x40 if it is indexed (§6.2.1), 0 if not (§6.2.2). */
-function literal(kind: 0x40 | 0, name: string, value: string): Buffer {
-  return Buffer.concat([Buffer.from([kind]), text(name), text(value)]);
-}
-
-function text(value: string): Buffer {
-  const bytesOfIt = Buffer.from(value, 'latin1');
-  const { length } = bytesOfIt;
-  if (length < 127) return Buffer.concat([Buffer.from([length]), bytesOfIt]);
-  const rest = length - 127;
-  const size = rest < 128 ? [127, rest] : [127, (rest & 127) | 128, rest >> 7];
-  return Buffer.concat([Buffer.from(size), bytesOfIt]);
 }
 
 /**

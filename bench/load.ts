@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { endedMicroseconds } from './proc.ts';
 import { startProcess } from './processes.ts';
-import { overHttp2, type Transport } from './scenarios.ts';
+import { isSocket, overHttp2, type Transport } from './scenarios.ts';
 import { visitorArguments } from './visitors.ts';
 
 /** The task of a load generator: keep every connection busy with requests, or with visits. */
@@ -47,7 +47,8 @@ export function wrk(program: string, parts: GeneratorParts): LoadGenerator {
     name: 'wrk',
     run: (order) => {
       const { url, headers, transport, connections, seconds } = order;
-      if (isHttp2(order)) return http2Generator(parts, order);
+      const own = ownProgram(order);
+      if (own !== undefined) return programOf(parts, own, order);
       const all = transport === 'connection' ? { ...headers, Connection: 'close' } : headers;
       return runGenerator(parts, program, [
         ...['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '-s', script],
@@ -58,14 +59,15 @@ export function wrk(program: string, parts: GeneratorParts): LoadGenerator {
   };
 }
 
-function isHttp2({ transport }: LoadOrder): boolean {
-  return overHttp2.has(transport ?? 'http');
+/** The generator of this folder for what wrk does not speak; undefined for HTTP/1.1. */
+function ownProgram({ transport }: LoadOrder): string | undefined {
+  if (isSocket(transport)) return './generator-sockets.ts';
+  return overHttp2.has(transport ?? 'http') ? './generator-h2.ts' : undefined;
 }
 
-/** The generator of this folder for HTTP/2 over TLS (generator-h2.ts). */
-function http2Generator(parts: GeneratorParts, order: LoadOrder): Promise<LoadResult> {
-  const program = fileURLToPath(new URL('./generator-h2.ts', import.meta.url));
-  return runGenerator(parts, process.execPath, [program, JSON.stringify(order)]);
+function programOf(parts: GeneratorParts, program: string, order: LoadOrder): Promise<LoadResult> {
+  const file = fileURLToPath(new URL(program, import.meta.url));
+  return runGenerator(parts, process.execPath, [file, JSON.stringify(order)]);
 }
 
 /**
@@ -73,13 +75,9 @@ function http2Generator(parts: GeneratorParts, order: LoadOrder): Promise<LoadRe
  * request than wrk.
  */
 export function ownGenerator(parts: GeneratorParts): LoadGenerator {
-  const program = fileURLToPath(new URL('./generator.ts', import.meta.url));
   return {
     name: 'the generator of bench/',
-    run: (order) =>
-      isHttp2(order)
-        ? http2Generator(parts, order)
-        : runGenerator(parts, process.execPath, [program, JSON.stringify(order)]),
+    run: (order) => programOf(parts, ownProgram(order) ?? './generator.ts', order),
   };
 }
 

@@ -2,7 +2,7 @@ import { stat, truncate } from 'node:fs/promises';
 import type { LoadGenerator, LoadResult } from './load.ts';
 import { requestOnce, type Answer } from './probe.ts';
 import { coreMicroseconds, cpuMicroseconds, resetPeaks, peakBytes, residentBytes } from './proc.ts';
-import { browserFields, isEncrypted, type Scenario } from './scenarios.ts';
+import { browserFields, isEncrypted, isSocket, type Scenario } from './scenarios.ts';
 import type { BenchServer, RunningServer } from './servers/server.ts';
 
 /** A running server and its name. */
@@ -101,12 +101,16 @@ interface Run {
   readonly answer: Answer;
 }
 
+/** A websocket has no answer; the load checks its messages. */
+const opened: Answer = { status: 101, contentBytes: 0, wireBytes: 0, etag: undefined };
+
 async function prepare(scenario: Scenario, contestant: Contestant): Promise<Run> {
   const url = urlOf(scenario, contestant.server);
   const headers = {
     ...scenario.headers,
     ...(scenario.conditional && (await condition(url, scenario))),
   };
+  if (isSocket(scenario.transport)) return { scenario, contestant, url, headers, answer: opened };
   // The load sends a browser's Accept too; it decides which error page a server sends.
   const answer = await requestOnce(url, { ...browserFields, ...headers });
   const { status, contentBytes = answer.contentBytes } = scenario;

@@ -13,12 +13,33 @@ export const visitFileBytes = 1_500;
  * How requests come: over HTTP/1.1 without TLS or with it, over a new connection for each request
  * without TLS, or over HTTP/2 with TLS: on kept connections, or on a new one for each request, with
  * a full handshake or one that resumes a session. A visit is a new connection of HTTP/2 with the
- * page of the scenario and `visitFiles` files beside it, and counts as one request.
+ * page of the scenario and `visitFiles` files beside it, and counts as one request. So does a
+ * websocket, a new connection over HTTP/1.1 or HTTP/2 with `socketMessages` back and forth.
  */
-export type Transport = 'http' | 'https' | 'connection' | 'h2' | 'h2-new' | 'h2-resumed' | 'visit';
+export type Transport =
+  | 'http'
+  | 'https'
+  | 'connection'
+  | 'h2'
+  | 'h2-new'
+  | 'h2-resumed'
+  | 'visit'
+  | SocketTransport;
+/** Websockets over TLS: after an Upgrade, and by an extended CONNECT (RFC 8441). */
+export type SocketTransport = 'socket' | 'h2-socket';
 
 /** Those over HTTP/2, and so over TLS. */
 export const overHttp2: ReadonlySet<Transport> = new Set(['h2', 'h2-new', 'h2-resumed', 'visit']);
+
+/** Whether the requests of a scenario are websockets. */
+export function isSocket(transport: Transport | undefined): transport is SocketTransport {
+  return transport === 'socket' || transport === 'h2-socket';
+}
+
+/** The messages on a websocket, each sent when the one before was answered. */
+export const socketMessages = 100;
+/** The message: an operation that needs no key and does nothing. */
+export const socketMessage = '{"id":"1","a":"svc1.session.unsubscribe","v":{"id":"2"}}';
 
 /** A request that every server gets repeatedly, each time with the headers of another visitor. */
 export interface Scenario {
@@ -193,6 +214,36 @@ export const scenarios: readonly Scenario[] = [
     contentBytes: hugeBytes,
     ...{ connections: 4, seconds: 4, watchesMemory: true },
   }),
+  scenarioOf({
+    id: 'tls-file-100m',
+    title: '100 MB file over TLS, 4 connections',
+    path: '/file/100m.html',
+    contentBytes: hugeBytes,
+    transport: 'https',
+    ...{ connections: 4, seconds: 4, watchesMemory: true },
+  }),
+  scenarioOf({
+    id: 'h2-file-100m',
+    title: '100 MB file over HTTP/2, 4 connections',
+    path: '/file/100m.html',
+    contentBytes: hugeBytes,
+    transport: 'h2',
+    ...{ connections: 4, seconds: 4, watchesMemory: true },
+  }),
+  scenarioOf({
+    id: 'socket',
+    title: 'a websocket over TLS: a new connection, 100 messages back and forth',
+    path: '/svc1/ws',
+    transport: 'socket',
+    connections: 8,
+  }),
+  scenarioOf({
+    id: 'h2-socket',
+    title: 'a websocket over HTTP/2: a new connection, 100 messages back and forth',
+    path: '/svc1/ws',
+    transport: 'h2-socket',
+    connections: 8,
+  }),
 ];
 
 /**
@@ -209,7 +260,7 @@ export const pageMadeAnew: Scenario = scenarioOf({
 
 /** Whether the requests of a scenario come over TLS. */
 export function isEncrypted({ transport }: Pick<Scenario, 'transport'>): boolean {
-  return transport === 'https' || overHttp2.has(transport ?? 'http');
+  return transport === 'https' || isSocket(transport) || overHttp2.has(transport ?? 'http');
 }
 
 /** A scenario of another benchmark, at one path. */

@@ -3,6 +3,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createSecureServer, type ServerHttp2Stream } from 'node:http2';
+import { WebSocketServer } from 'ws';
 import { accessLog, logWhenAnswered } from './proxies/access-line.ts';
 
 const [port, file = '', tlsPort, cert = '', key = ''] = process.argv.slice(2);
@@ -36,6 +37,19 @@ if (tlsPort !== undefined) {
       },
       'request',
     );
+  });
+  const sockets = new WebSocketServer({ noServer: true });
+  http.on('upgrade', (request, socket, ahead) => {
+    const startedMs = performance.now();
+    sockets.handleUpgrade(request, socket, ahead, (opened) => {
+      opened.on('message', (message) => {
+        opened.send(message, { binary: false });
+      });
+      opened.on('close', () => {
+        const { method, url: target } = request;
+        accessLog.info({ method, target, ms: performance.now() - startedMs }, 'websocket');
+      });
+    });
   });
   secure.on('unknownProtocol', (socket) => http.emit('connection', socket));
 }

@@ -8,7 +8,8 @@ const path = '/file/1k.html';
 
 /**
  * Bare Node: `http.createServer`, and over TLS `http2.createSecureServer`, with the file of 1 KB in
- * memory and the access log of the proxies. It shows what Node itself costs.
+ * memory and the access log of the proxies; and the package `ws`, which sends each message back. It
+ * shows what Node itself costs.
  */
 export function node(
   { folder, port, core, tls }: Omit<Place, 'source'>,
@@ -28,7 +29,7 @@ export function node(
       child = startProcess(process.execPath, args, { core, stdout: accessLog, stderr });
       await waitUntilReady(`${url}${path}`, child);
       const tlsUrl = tls && `https://127.0.0.1:${tls.port}`;
-      return { url, tlsUrl, pids: [child.pid], accessLog };
+      return { url, tlsUrl, sockets: ['socket'], pids: [child.pid], accessLog };
     },
     async stop() {
       await child?.stop();

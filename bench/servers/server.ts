@@ -1,9 +1,13 @@
+import type { SocketTransport } from '../scenarios.ts';
+
 /** A running server of the benchmark. */
 export interface RunningServer {
   /** `http://127.0.0.1:<port>`, without a final slash. */
   readonly url: string;
   /** The same over TLS; undefined if the server has no TLS in the benchmark. */
   readonly tlsUrl?: string | undefined;
+  /** How it opens websockets; undefined if it has none in the benchmark. */
+  readonly sockets?: readonly SocketTransport[];
   /** All its processes: those that answer requests, and the one that leads them. */
   readonly pids: readonly number[];
   /** The file to which the server appends its access log. */

@@ -57,6 +57,7 @@ export function waymark(
       return {
         url,
         tlsUrl,
+        sockets: ['socket', 'h2-socket'],
         pids: [child.pid, ...(await workersOf(child.pid, workers))],
         accessLog,
       };

@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LRUCache } from 'lru-cache';
 import type { Metadata, SharpOptions } from 'sharp';
+import { createLruCache } from '../model/common/lru-cache.ts';
 import { Failure } from '../model/failure.ts';
 import type { Log } from '../observability/log.ts';
 import type { Asset } from './asset.ts';
@@ -73,9 +73,9 @@ interface Measured {
 
 /** Creates the variants in the folder of the assets. They are made one after the other. */
 export function createVariants({ files, bytesMax, now, log }: VariantsParts): Variants {
-  const found = new LRUCache<string, FoundVariant>({ max: knownPicturesMax });
+  const found = createLruCache<FoundVariant>(knownPicturesMax);
   const pictures = createMeasure(files);
-  const unusable = new LRUCache<string, true>({ max: knownPicturesMax });
+  const unusable = createLruCache<true>(knownPicturesMax);
   const folder = new VariantsFolder(join(files.folder, variantsFolder), now, bytesMax);
   const queue = createQueue((sharp, job) => encode(sharp, job, folder));
 
@@ -136,7 +136,7 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
 
 /** Reads the size of each picture once, whatever sizes strangers ask for. */
 function createMeasure(files: VariantsParts['files']) {
-  const known = new LRUCache<string, Measured>({ max: knownPicturesMax });
+  const known = createLruCache<Measured>(knownPicturesMax);
   const running = new Map<string, Promise<Measured>>();
   async function read(sharp: Sharp, sha256: string): Promise<Measured> {
     const source = files.path(sha256);

@@ -19,6 +19,8 @@ export interface RequestTarget extends RequestPath {
   readonly origin: string;
   /** The query as the client sent it, without `?`; empty if there is none. */
   readonly query: string;
+  /** Whether `?` ends the URL: it is another URL than the one without. */
+  readonly hasEmptyQuery?: true;
 }
 
 /** The client of an operation that asks for content. */

@@ -224,17 +224,22 @@ export function urlOf({
   return `${origin}${encodePath(path)}${query === '' ? '' : `?${query}`}`;
 }
 
-/** The URL that a client has sent: origin, sent path and query, which may be empty. */
+/**
+ * The URL that a client has sent: origin, sent path and query, which may be empty; an empty one has
+ * its `?` only if the client has sent that.
+ */
 export function sentUrlOf({
   origin,
   sentPath,
   query,
+  hasEmptyQuery = false,
 }: {
   readonly origin: string;
   readonly sentPath: SentPath;
   readonly query: string;
+  readonly hasEmptyQuery?: boolean;
 }): string {
-  return `${origin}${sentPath}${query === '' ? '' : `?${query}`}`;
+  return `${origin}${sentPath}${query === '' && !hasEmptyQuery ? '' : `?${query}`}`;
 }
 
 /**

@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import { balances, type Balance } from '../model/balance.ts';
 import { cgiName } from '../http/reading/fields.ts';
 import { parseTemplate, type FieldTemplate } from '../http/headers/field-template.ts';
+import type { RequestTarget } from '../http/request.ts';
 import type { ProxyVersion } from '../http/reading/proxy-protocol.ts';
 import { asQueryValue, encodePath, readPath, sentAfter, type RequestPath } from '../model/path.ts';
 import { Failure } from '../model/failure.ts';
@@ -255,7 +256,7 @@ export interface FetchRule extends Pick<Rule, 'id' | 'path' | 'httpresponse' | '
 }
 
 /** The parts of a request that its target at a source is made of. */
-export type TargetRequest = RequestPath & { readonly query: string };
+export type TargetRequest = RequestPath & Pick<RequestTarget, 'query' | 'hasEmptyQuery'>;
 
 /**
  * The targets of a request, one for each source: the part of its sent path under the rule's `*`
@@ -275,20 +276,24 @@ export function sourceTargets(
   const targets: SourceTarget[] = [];
   for (const source of plan.sources) {
     const asked = isBare ? { ...source, path: source.path.replace(/(?<=.)\/$/, '') } : source;
-    const target = targetOf(asked, capture, request.query);
+    const target = targetOf(asked, capture, request);
     if (target !== undefined) targets.push({ source, target });
   }
   return targets;
 }
 
-function targetOf(source: FetchSource, capture: string, sentQuery: string): string | undefined {
+function targetOf(
+  source: FetchSource,
+  capture: string,
+  sent: Pick<TargetRequest, 'query' | 'hasEmptyQuery'>,
+): string | undefined {
   const { wildcard, suffix } = source;
   const path = wildcard === 'path' ? source.path + capture + suffix : source.path;
   const own = wildcard === 'query' ? source.query + asQueryValue(capture) + suffix : source.query;
   if (!isUnambiguousPath(path)) return undefined;
-  const asked = encodeQuery(sentQuery);
+  const asked = encodeQuery(sent.query);
   const query = own === '' || asked === '' ? own + asked : `${own}&${asked}`;
-  return query === '' ? path : `${path}?${query}`;
+  return query === '' && sent.hasEmptyQuery !== true ? path : `${path}?${query}`;
 }
 
 /** Whether a path is valid as a whole, and no server can read a dot segment in it. */

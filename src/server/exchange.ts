@@ -27,10 +27,18 @@ export interface RequestBody extends Readable {
   readonly rawTrailers: readonly string[];
 }
 
+/** Requests that arrived together, in one piece of a connection, have the same object. */
+export interface Arrival {
+  /** The time, in milliseconds of a monotonic clock. */
+  readonly atMs: number;
+}
+
 /** A request whose head has arrived. */
 export interface Arrived {
   readonly head: MessageHead;
   readonly peer: Peer;
+  /** Undefined for a request that arrived alone. */
+  readonly arrival?: Arrival;
 }
 
 /** A request for another protocol on its connection, or on its stream of HTTP/2. */

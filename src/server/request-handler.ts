@@ -7,7 +7,7 @@ import { respelledReply } from '../http/redirects/respelled.ts';
 import { parseRequest } from '../http/reading/target.ts';
 import type { Failure } from '../model/failure.ts';
 import { runInSpan } from '../observability/trace.ts';
-import type { Arrived, Exchange, Prepared } from './exchange.ts';
+import type { Arrival, Arrived, Exchange, Prepared } from './exchange.ts';
 import { contentFailure, loggedFailure } from './answers/failures.ts';
 import { writeAndClose } from './h1/refusal.ts';
 import { isSecure, peerAddress, schemeOf } from './listening/peer.ts';
@@ -16,7 +16,7 @@ import { withOwnId, type PreparedReplies } from './answers/prepared.ts';
 import type { RequestLog, RequestStart } from './logging/request-log.ts';
 import { beginRequestSpan } from './logging/request-span.ts';
 import { Responder, type ResponderParts } from './responder.ts';
-import type { Serving } from './serving.ts';
+import type { Moment, Serving } from './serving.ts';
 import { withHsts } from './tls/redirect.ts';
 
 /** The surroundings of the handler; `monotonicMs` measures durations. */
@@ -34,6 +34,9 @@ const releaseNothing = (): void => undefined;
 /** Answers the requests of a port: with a prepared answer, or with a new one of the site or API. */
 export class RequestHandler {
   readonly #parts: HandlerParts;
+  /** The newest arrival of several requests, and the state of the site then. */
+  #arrival: Arrival | undefined;
+  #arrivalMoment: Moment | undefined;
 
   constructor(parts: HandlerParts) {
     this.#parts = parts;
@@ -41,12 +44,27 @@ export class RequestHandler {
 
   /** Returns the time of arrival, and the state of the site then; begins the request's span. */
   start(asked?: Arrived): RequestStart {
-    const { serving: currentServing, now, monotonicMs } = this.#parts;
+    const arrival = asked?.arrival;
+    const moment = arrival === undefined ? this.#moment() : this.#momentOf(arrival);
+    const span = asked && beginRequestSpan(moment.serving, asked);
+    return { startedMs: arrival?.atMs ?? this.#parts.monotonicMs(), moment, span };
+  }
+
+  /** The state of the site now, with everything that any process has acknowledged. */
+  #moment(): Moment {
+    const { serving: currentServing, now } = this.#parts;
     const serving = currentServing();
     serving.refresh();
-    const moment = { serving, period: serving.period(), nowMs: now() };
-    const span = asked && beginRequestSpan(serving, asked);
-    return { startedMs: monotonicMs(), moment, span };
+    return { serving, period: serving.period(), nowMs: now() };
+  }
+
+  /** One state for all requests of an arrival: none of them can follow a later change. */
+  #momentOf(arrival: Arrival): Moment {
+    if (this.#arrivalMoment === undefined || this.#arrival !== arrival) {
+      this.#arrival = arrival;
+      this.#arrivalMoment = this.#moment();
+    }
+    return this.#arrivalMoment;
   }
 
   /** Answers a request. It throws nothing. */

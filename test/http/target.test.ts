@@ -249,7 +249,9 @@ suite('a request target', () => {
   for (const [target, path, query = ''] of accepted) {
     test(`${JSON.stringify(target)} is the path ${JSON.stringify(path)}`, () => {
       const sentPath = target.replace(/^http:\/\/[^/?]*/i, '').replace(/\?.*$/, '') || '/';
-      const read = { origin: 'http://example.com', path, sentPath, query };
+      const isMarked = target.endsWith('?') && query === '';
+      const mark = isMarked ? { hasEmptyQuery: true } : {};
+      const read = { origin: 'http://example.com', path, sentPath, query, ...mark };
       assert.deepEqual(enter({ target }).target, read);
     });
   }

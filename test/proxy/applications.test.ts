@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import { get, type IncomingMessage, type ServerResponse } from 'node:http';
+import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { EventSource } from 'undici';
 import { startSite } from '../harness.ts';
@@ -31,6 +32,25 @@ suite('an application behind [proxy.<name>]', () => {
     });
     assert.deepEqual(got, ['7 one', '8 two\nlines']);
     assert.deepEqual(lastIds, [undefined, '7']);
+  });
+
+  test('gets an empty query as the client sent it, also behind the cache', async (t) => {
+    const asked: string[] = [];
+    const { origin } = await httpSource(t, ({ url = '' }: IncomingMessage, response) => {
+      asked.push(url);
+      response.writeHead(200, { 'cache-control': 'max-age=60' }).end(url);
+    });
+    const site = await startSite(t, { ini: `[proxy.app]\npath = /app/\nsource = ${origin}\n` });
+    const paths = ['/app/a?', '/app/a', '/app/a?b'];
+    for (const path of [...paths, ...paths, ...paths]) {
+      // Unlike fetch, this sends an empty query.
+      const { port } = new URL(site.url);
+      const [answer] = (await once(get({ port, path, agent: false }), 'response')) as [
+        IncomingMessage,
+      ];
+      assert.equal(await text(answer), path);
+    }
+    assert.deepEqual(asked, paths);
   });
 
   test('answers long polls once it has news, while other requests go on', async (t) => {

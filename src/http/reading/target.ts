@@ -154,7 +154,8 @@ function readTarget(
   if (refused !== undefined) throw refusal(refused.reason);
   const read = readRequestPath(mark === -1 ? rest : rest.slice(0, mark));
   if ('reason' in read) throw refusal(read.reason);
-  return targetAt({ scheme: site.scheme, host }, read, query);
+  const found = targetAt({ scheme: site.scheme, host }, read, query);
+  return mark !== -1 && query === '' ? { ...found, hasEmptyQuery: true } : found;
 }
 
 function targetAt({ scheme, host }: RequestSite, path: RequestPath, query: string): RequestTarget {

@@ -65,7 +65,7 @@ function redirectLocation(
   const { origin, query } = target;
   const values: Readonly<Record<string, string>> = {
     splat,
-    path: sentUrlOf({ ...target, origin: '', query: '' }),
+    path: target.sentPath,
     query,
     host: origin.slice(origin.indexOf('://') + '://'.length),
   };

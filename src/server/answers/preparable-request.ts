@@ -79,8 +79,9 @@ export function preparableRequest(
   if (head === undefined || head.cookie?.includes(previewCookie) === true) return undefined;
   const target = targetOf({ method, target: url }, { scheme, host: head.host });
   if (target === undefined) return undefined;
-  // No part of a valid target contains a line end.
-  return { head, target, key: `${target.origin}\n${target.sentPath}\n${target.query}` };
+  // No part of a valid target contains a line end, and no path a `?`.
+  const mark = target.hasEmptyQuery === true ? '?' : '';
+  return { head, target, key: `${target.origin}\n${target.sentPath}${mark}\n${target.query}` };
 }
 
 /** The target of a request; undefined if it is not valid. */

@@ -20,6 +20,7 @@ import {
   writeFrameHead,
   type ErrorName,
 } from './frames.ts';
+import { EndedStreams } from './ended-streams.ts';
 import { HpackDecoder, HpackError } from './hpack/decoder.ts';
 import {
   http2BlockBytesMax,
@@ -28,7 +29,6 @@ import {
   http2ControlBytesMax,
   http2CookieFieldsMax,
   http2CopiedBytesMax,
-  http2EndedStreamsMax,
   http2FrameBytesMax,
   http2QueuedBytesMax,
   http2SettingsMax,
@@ -40,7 +40,7 @@ import { parsePriority } from './priority.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import { areTrailers, readRequestHead, type Http2RequestHead } from './request-head.ts';
 import type { SharedBytes } from './shared-bytes.ts';
-import { Stream } from './stream.ts';
+import { joinedHead, Stream, type EncodedHead } from './stream.ts';
 
 /** Where the bytes of a connection go. */
 interface Sink {
@@ -128,8 +128,7 @@ export class Http2Connection {
   #streamSendWindow = initialWindow;
   #hasSettings = false;
   #block: OpenBlock | undefined;
-  /** Streams that ended lately, with who reset them. */
-  readonly #endedStreams = new Map<number, Stream['resetBy']>();
+  readonly #endedStreams = new EndedStreams();
   /** Streams with content to send, in the order in which they share the connection. */
   readonly #sending = new Set<Stream>();
   #output: Buffer[] = [];
@@ -149,6 +148,11 @@ export class Http2Connection {
   /** The window that each stream gets, at most. */
   get streamWindow(): number {
     return this.#window.size;
+  }
+
+  /** Whether content has to wait for the client. */
+  get isBlocked(): boolean {
+    return this.#sendWindow <= 0 || !this.#hasRoom();
   }
 
   /** Whether the preface or the head of a request has begun and not ended. */
@@ -458,7 +462,7 @@ export class Http2Connection {
   /** Refuses a request that is not a stream yet. */
   #refuse(id: number, code: ErrorName): void {
     this.#send(numbersFrame(frameTypes.resetStream, id, errorCodes[code]));
-    this.#remember(id, 'server');
+    this.#endedStreams.add(id, 'server');
     this.#parts.events.counted('invalid');
   }
 
@@ -599,32 +603,22 @@ export class Http2Connection {
     stream.resetBy = resetBy;
     this.streams.delete(stream.id);
     this.#sending.delete(stream);
-    this.#remember(stream.id, resetBy);
+    this.#endedStreams.add(stream.id, resetBy);
     stream.close();
     if (this.streams.size > 0) return;
     if (this.#lastTaken !== undefined && !this.isEnded) this.#finish();
     else this.#parts.events.idle();
   }
 
-  #remember(id: number, resetBy: Stream['resetBy']): void {
-    const ended = this.#endedStreams;
-    ended.set(id, resetBy);
-    if (ended.size <= http2EndedStreamsMax) return;
-    for (const oldest of ended.keys()) {
-      ended.delete(oldest);
-      return;
-    }
-  }
-
   /** A frame on a stream that is no longer open (§5.1). */
   #refuseOnEnded(id: number, what: string): void {
     this.#requireBegun(id, what);
     if (id > (this.#lastTaken ?? Infinity)) return;
-    if (!this.#endedStreams.has(id)) {
+    const resetBy = this.#endedStreams.resetBy(id);
+    if (resetBy === 'unknown') {
       const code = what === 'HEADERS' ? 'PROTOCOL_ERROR' : 'STREAM_CLOSED';
       throw new ConnectionError(code, `${what} names a stream of the past.`);
     }
-    const resetBy = this.#endedStreams.get(id);
     // Such frames were on their way when the server reset the stream.
     if (resetBy === 'server') {
       this.#parts.events.counted('vain');
@@ -662,11 +656,15 @@ export class Http2Connection {
 
   /** Sends what the windows allow, the most urgent answers first (RFC 9218 §10). */
   #pump(): void {
-    while (this.#sending.size > 0 && this.queuedBytes + this.#outputBytes < http2QueuedBytesMax) {
+    while (this.#sending.size > 0 && this.#hasRoom()) {
       const stream = this.#nextStream();
       if (stream === undefined) return;
       this.#sendContent(stream);
     }
+  }
+
+  #hasRoom(): boolean {
+    return this.queuedBytes + this.#outputBytes < http2QueuedBytesMax;
   }
 
   #nextStream(): Stream | undefined {
@@ -679,6 +677,11 @@ export class Http2Connection {
   }
 
   #sendContent(stream: Stream): void {
+    const head = stream.takeHead();
+    if (head !== undefined) {
+      if (this.#sendTogether(stream, head)) return;
+      this.sendHeaders(stream, joinedHead(head), false);
+    }
     const most = Math.min(http2FrameBytesMax, this.#sendWindow);
     const content = stream.unsentBytes > 0 ? stream.take(most, this.#dones) : noContent;
     this.#sendWindow -= content.length;
@@ -690,9 +693,9 @@ export class Http2Connection {
       this.#sendFrame({ type: frameTypes.data, flag, stream: stream.id }, content);
     }
     if (!isAtEnd) {
-      if (content.length < http2TinyPieceBytes && stream.unsentBytes > 0) {
-        this.#parts.events.counted('tiny');
-      }
+      // Only of the client's windows: the server itself may have written short pieces.
+      const isCut = stream.unsentBytes > 0 && Math.min(stream.sendWindow, this.#sendWindow) <= 0;
+      if (isCut && content.length < http2TinyPieceBytes) this.#parts.events.counted('tiny');
       if (stream.unsentBytes === 0) this.#sending.delete(stream);
       else if (stream.priority.isIncremental) {
         // Behind the others of its urgency.
@@ -705,6 +708,30 @@ export class Http2Connection {
     if (stream.ended !== undefined) this.#dones.push(stream.ended);
     if (trailers !== undefined) this.sendHeaders(stream, trailers, true);
     else this.#answerEnded(stream);
+  }
+
+  /** Sends a short answer as one piece; false if it is not short, or a window is too small. */
+  #sendTogether(stream: Stream, { block, date }: EncodedHead): boolean {
+    const { id, unsentBytes: length } = stream;
+    const blockLength = block.length + (date?.length ?? 0);
+    if (length > Math.min(this.#sendWindow, stream.sendWindow)) return false;
+    if (length > http2CopiedBytesMax || blockLength > http2CopiedBytesMax) return false;
+    const content = stream.take(length, this.#dones);
+    const bytes = Buffer.allocUnsafe(2 * frameHeadBytes + blockLength + length);
+    const { headers, data } = frameTypes;
+    const first = { length: blockLength, type: headers, flag: flags.endHeaders, stream: id };
+    const at = writeFrameHead(bytes, 0, first);
+    bytes.set(block, at);
+    if (date !== undefined) bytes.set(date, at + block.length);
+    const last = { length, type: data, flag: flags.endStream, stream: id };
+    bytes.set(content, writeFrameHead(bytes, at + blockLength, last));
+    this.#sendWindow -= length;
+    this.contentBytes += length;
+    this.#sending.delete(stream);
+    if (stream.ended !== undefined) this.#dones.push(stream.ended);
+    this.#send(bytes);
+    this.#answerEnded(stream);
+    return true;
   }
 
   #sendFrame(head: { type: number; flag: number; stream: number }, content: Buffer): void {

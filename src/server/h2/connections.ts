@@ -11,7 +11,7 @@ import { failBody } from '../../http/content/broken-content.ts';
 import { isPassedOn } from '../h1/body.ts';
 import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { tooLate } from '../h1/refusal.ts';
-import type { UpgradeRequest } from '../exchange.ts';
+import type { Arrival, UpgradeRequest } from '../exchange.ts';
 import { LeastRate } from '../least-rate.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, leastRate, lingerMs, stalledMs } from '../limits.ts';
 import { queuedBytes } from '../listening/node-internals.ts';
@@ -208,6 +208,8 @@ class ServedConnection {
   idleSinceMs: number | undefined;
   readonly #parts: ServedParts;
   readonly #peer: Peer;
+  /** What the requests in the newest bytes of the client have in common. */
+  #arrival: Arrival | undefined;
   /** The time of the first check that found an incomplete head. */
   #waitingSinceMs: number | undefined;
   /** At the last check: content handed to the socket, and bytes that waited for the client. */
@@ -264,6 +266,7 @@ class ServedConnection {
       },
     });
     socket.on('data', (chunk: Buffer) => {
+      this.#arrival = undefined;
       this.connection.receive(chunk);
     });
     socket.on('error', ignore);
@@ -341,9 +344,9 @@ class ServedConnection {
     if (!begin()) return false;
     this.idleSinceMs = undefined;
     const known = isTooLarge ? { ...head, fields: head.fields.slice(0, 2) } : head;
-    const exchange = new StreamExchange(stream, known, { peer: this.#peer, now });
+    const arrival = (this.#arrival ??= { atMs: monotonicMs() });
+    const exchange = new StreamExchange(stream, known, { peer: this.#peer, arrival, now });
     const request = new OpenRequest(stream, exchange, {
-      startedMs: monotonicMs(),
       closed: () => {
         this.requests.delete(request);
         ended();
@@ -412,9 +415,12 @@ class OpenRequest implements StreamReader {
   #contentSinceMs: number;
   #receivedBytes = 0;
   #hasBeenLate = false;
-  /** The rates at which content arrives, and at which the client reads this answer. */
-  readonly #arriving = new LeastRate(leastRate);
-  readonly #reading = new LeastRate(leastRate);
+  /**
+   * The rates at which content arrives, and at which the client reads this answer; most requests
+   * end before a check makes them.
+   */
+  #arriving: LeastRate | undefined;
+  #reading: LeastRate | undefined;
   /** Content sent at the last check, and the time of the check that found it changed. */
   #sentBytes = 0;
   #movedMs: number | undefined;
@@ -423,11 +429,11 @@ class OpenRequest implements StreamReader {
   constructor(
     stream: Stream,
     exchange: StreamExchange,
-    { startedMs, closed }: { readonly startedMs: number; readonly closed: () => void },
+    { closed }: { readonly closed: () => void },
   ) {
     this.stream = stream;
     this.exchange = exchange;
-    this.#contentSinceMs = startedMs;
+    this.#contentSinceMs = exchange.arrival.atMs;
     this.#closed = closed;
     stream.reader = this;
   }
@@ -485,6 +491,7 @@ class OpenRequest implements StreamReader {
   isReadSlowly(nowMs: number, isBlocked: boolean): boolean {
     const { sentBytes: bytes, unsentBytes } = this.stream;
     const isWaiting = isBlocked && unsentBytes > 0 && !this.isTunnel;
+    this.#reading ??= new LeastRate(leastRate);
     return this.#reading.isTooSlow(nowMs, { bytes, isWaiting });
   }
 
@@ -496,6 +503,7 @@ class OpenRequest implements StreamReader {
     const isStream = isPassedOn(content) && !head.fields.includes('content-length');
     const isWaiting = !isStream && !this.isTunnel && content.readableLength === 0;
     const { receivedBytes: bytes } = this.stream;
+    this.#arriving ??= new LeastRate(leastRate);
     if (!this.#arriving.isTooSlow(nowMs, { bytes, isWaiting })) return false;
     return this.#breakOff(content, 'slow_content');
   }

@@ -4,6 +4,8 @@ import { http2WindowBytesMax } from './limits.ts';
 
 /** How much a window grows in a round trip. */
 const growth = 4;
+/** The part of the window after which a round trip is measured: a short message needs no PING. */
+const measuredPart = 1 / 8;
 
 /**
  * The flow-control window of a connection for the content of requests (RFC 9113 §5.2). It grows
@@ -17,6 +19,8 @@ export class ReceiveWindow {
   readonly #shared: SharedBytes;
   /** Bytes read by the server since the last PING; undefined while none is under way. */
   #sample: number | undefined;
+  /** Bytes read since the last acknowledgement, while no PING is under way. */
+  #unmeasured = 0;
 
   constructor(shared: SharedBytes) {
     this.#shared = shared;
@@ -32,6 +36,9 @@ export class ReceiveWindow {
       return false;
     }
     if (this.size >= http2WindowBytesMax || bytes === 0) return false;
+    this.#unmeasured += bytes;
+    if (this.#unmeasured < this.size * measuredPart) return false;
+    this.#unmeasured = 0;
     this.#sample = bytes;
     return true;
   }

@@ -4,7 +4,7 @@ import { discard, replyField, type FieldList, type Reply } from '../../http/repl
 import type { Cancellation } from '../../model/common/cancellation.ts';
 import type { Failure } from '../../model/failure.ts';
 import { ClientGone } from '../client-gone.ts';
-import type { Exchange, MessageHead, Prepared, Sent } from '../exchange.ts';
+import type { Arrival, Exchange, MessageHead, Prepared, Sent } from '../exchange.ts';
 import { hasBody } from '../h1/body.ts';
 import type { Peer } from '../listening/peer.ts';
 import { sendContent } from '../answers/send-content.ts';
@@ -12,13 +12,14 @@ import { encodeFields } from './hpack/encoder.ts';
 import { http2WriteBytes } from './limits.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { StreamBody } from './stream-body.ts';
-import type { Stream } from './stream.ts';
+import { joinedHead, type Stream } from './stream.ts';
 
 type Done = (error?: Error | null) => void;
 
 /** What a stream needs from its connection; `now` gives milliseconds since 1970. */
 interface StreamParts {
   readonly peer: Peer;
+  readonly arrival: Arrival;
   readonly now: () => number;
 }
 
@@ -29,6 +30,7 @@ interface StreamParts {
 export class StreamExchange implements Exchange {
   readonly head: MessageHead;
   readonly peer: Peer;
+  readonly arrival: Arrival;
   /** What arrives behind the head, content or not; undefined if the request ends with it. */
   readonly content: StreamBody | undefined;
   failure: Failure | undefined;
@@ -41,9 +43,10 @@ export class StreamExchange implements Exchange {
   #answer: StreamContent | undefined;
   #hasEnded = false;
 
-  constructor(stream: Stream, head: Http2RequestHead, { peer, now }: StreamParts) {
+  constructor(stream: Stream, head: Http2RequestHead, { peer, arrival, now }: StreamParts) {
     this.head = head;
     this.peer = peer;
+    this.arrival = arrival;
     this.#stream = stream;
     this.#now = now;
     this.content = stream.hasRequestEnded ? undefined : this.#begin();
@@ -135,15 +138,14 @@ export class StreamExchange implements Exchange {
   #sendWhole(block: Buffer, content: Buffer | undefined, dateMs: number | undefined): void {
     this.hasBegun = true;
     const stream = this.#stream;
-    const head = dateMs === undefined ? block : Buffer.concat([block, dateBlock(dateMs)]);
+    const head = { block, date: dateMs === undefined ? undefined : dateBlock(dateMs) };
     if (content === undefined || content.length === 0) {
-      stream.head(head, true);
+      stream.head(joinedHead(head), true);
       this.#end();
       return;
     }
-    stream.head(head);
     this.#hasEnded = true;
-    stream.end(this.#finish, content);
+    stream.whole(head, content, this.#finish);
     this.#answered();
   }
 

@@ -12,11 +12,24 @@ export interface StreamReader {
   close(): void;
 }
 
+/** The encoded head of an answer, and the encoded Date behind it unless the head has one. */
+export interface EncodedHead {
+  readonly block: Buffer;
+  readonly date: Buffer | undefined;
+}
+
+/** Both parts of a head as one block. */
+export function joinedHead({ block, date }: EncodedHead): Buffer {
+  return date === undefined ? block : Buffer.concat([block, date]);
+}
+
 /** What a stream needs of its connection. */
 interface StreamConnection {
   /** The window that each stream gets, at most. */
   readonly streamWindow: number;
   sendHeaders(stream: Stream, block: Buffer, isWhole: boolean): void;
+  /** Whether content has to wait for the client: heads do not wait with it. */
+  readonly isBlocked: boolean;
   sendLater(stream: Stream): void;
   resetStream(stream: Stream, code: number): void;
   sendWindowUpdate(stream: number, bytes: number): void;
@@ -55,6 +68,8 @@ export class Stream {
   readonly #pieces: Piece[] = [];
   #unsentBytes = 0;
   #isEnding = false;
+  /** A head that waits for the content of the same answer. */
+  #head: EncodedHead | undefined;
   #trailers: Buffer | undefined;
   #ended: (() => void) | undefined;
   #unreturned = 0;
@@ -114,6 +129,21 @@ export class Stream {
     this.#trailers = trailers;
     this.#ended = ended;
     this.#connection.sendLater(this);
+  }
+
+  /** Sends a whole answer: its head with its content, if that may be sent soon. */
+  whole(head: EncodedHead, content: Buffer, ended: () => void): void {
+    if (this.isClosed || this.hasAnswerEnded) return;
+    if (this.sendWindow >= content.length && !this.#connection.isBlocked) this.#head = head;
+    else this.head(joinedHead(head));
+    this.end(ended, content);
+  }
+
+  /** Takes the head that waits for its content; undefined if none does. */
+  takeHead(): EncodedHead | undefined {
+    const head = this.#head;
+    this.#head = undefined;
+    return head;
   }
 
   /** Ends the stream at once (§6.4). */

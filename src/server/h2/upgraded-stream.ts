@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import type { FieldList } from '../../http/reply.ts';
 import type { UpgradeRequest } from '../exchange.ts';
+import { http2JoinedBytesMax } from './limits.ts';
 import type { StreamBody } from './stream-body.ts';
 import type { StreamContent, StreamExchange } from './stream-exchange.ts';
 
@@ -78,6 +79,10 @@ class UpgradedStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
+    this.#send(chunk, done);
+  }
+
+  #send(chunk: Buffer, done: Done): void {
     if (this.#content !== undefined) {
       this.#content.write(chunk, done);
       return;
@@ -94,6 +99,18 @@ class UpgradedStream extends Duplex {
     this.#content.sendHead();
     if (rest.length > 0) this.#content.write(rest, done);
     else done();
+  }
+
+  /** Writes short pieces as one: head and text of a message would be two frames of HTTP/2. */
+  override _writev(pieces: readonly { readonly chunk: Buffer }[], done: Done): void {
+    const chunks = pieces.map(({ chunk }) => chunk);
+    const content = this.#content;
+    if (content === undefined || this.writableLength <= http2JoinedBytesMax) {
+      this.#send(Buffer.concat(chunks), done);
+      return;
+    }
+    for (const chunk of chunks.slice(0, -1)) content.write(chunk);
+    content.write(chunks.at(-1), done);
   }
 
   override _final(done: Done): void {

@@ -87,7 +87,7 @@ export const targets: readonly Case[] = [
     '308 closed',
   ]),
   ['a query', head('GET /far/a?b=c&d'), '200 kept', 'GET /far/a?b=c&d '],
-  ['an empty query', head('GET /far/a?'), '200 kept', 'GET /far/a '],
+  ['an empty query', head('GET /far/a?'), '200 kept', 'GET /far/a? '],
   ['dot segments in a query', head('GET /far/a?/../b'), '200 kept', 'GET /far/a?/../b '],
   ['an empty segment', head('GET /far/a//b'), '200 kept', 'GET /far/a//b '],
   ['UTF-8', head('GET /far/caf%C3%A9'), '200 kept', 'GET /far/caf%C3%A9 '],

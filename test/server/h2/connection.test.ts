@@ -201,6 +201,31 @@ suite('a connection', () => {
     assert.deepEqual(runs, [5, 11, 3, 7, 9, 7, 9, 7, 9, 7, 9, 1]);
   });
 
+  test('does not blame its client for pieces that the server itself made short', () => {
+    const { connection, counts, frames, take } = openConnection({
+      answer: (stream) => {
+        stream.head(encodeFields(200, []));
+        for (let piece = 0; piece < 2_000; piece += 1) stream.write(Buffer.from('abc'));
+      },
+    });
+    connection.receive(Buffer.concat([widely, ask(1, '/events')]));
+    for (let turn = 0; turn < 10; turn += 1) take();
+    assert.equal(frames.filter(({ type }) => type === 'DATA').length, 2_000);
+    assert.equal(counts.tiny, undefined);
+  });
+
+  test('measures a round trip for content, and not for each short message', () => {
+    const { connection, frames } = openConnection();
+    const pings = () => frames.filter(({ type }) => type === 'PING').length;
+    connection.receive(Buffer.concat([widely, ask(1, '/upload', { flag: flags.END_HEADERS })]));
+    for (let message = 0; message < 50; message += 1) {
+      connection.receive(frame('DATA', 0, 1, 'a short message'));
+    }
+    assert.equal(pings(), 0);
+    connection.receive(frame('DATA', 0, 1, Buffer.alloc(16_000)));
+    assert.equal(pings(), 1);
+  });
+
   test('writes no more than the system takes', () => {
     const { connection, frames, take } = openConnection({
       answer: (stream) => {

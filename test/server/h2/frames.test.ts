@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startTlsSite } from '../tls/tls-rig.ts';
 import { ask, type Sent } from './corpus/case.ts';
+import { extensionCases } from './corpus/extensions.ts';
 import { frameCases } from './corpus/frames.ts';
 import { hpackCases } from './corpus/hpack.ts';
 import { messageCases } from './corpus/messages.ts';
@@ -51,10 +52,10 @@ async function outcome(client: RawClient, sent: Sent, expected: string): Promise
   return isAnswered() || saysOf('GOAWAY') ? said().join(', ') || 'went on' : 'closed';
 }
 
-const cases = [...frameCases, ...messageCases, ...hpackCases];
+const cases = [...frameCases, ...messageCases, ...hpackCases, ...extensionCases];
 
 /**
- * Follows the sections of RFC 9113 and RFC 7541, with the cases of h2spec.
+ * Follows the sections of RFC 9113 and RFC 7541, with the cases of h2spec, and of the extensions.
  */
 test('frames are accepted, refused or ignored as RFC 9113 says', async (t) => {
   const site = await startTlsSite(t, { rules: [{ path: '/a', kind: 'content', content: 'a' }] });

@@ -114,6 +114,29 @@ suite('over HTTP/2', () => {
     assert.equal((await client.ask('/a')).status, 200, 'the connection goes on');
   });
 
+  test('requests that arrive together see one state, those after a change the new one', async (t) => {
+    const site = await startTlsSite(t);
+    const client = await connectHttp2(t, site);
+    const operation = async (name: string, v: object) => {
+      const fields = { ':method': 'POST', apikey: site.adminKey };
+      const given = { ...fields, 'content-type': 'application/json' };
+      const reply = await client.ask(`/svc1/userinterface/${name}`, given, JSON.stringify({ v }));
+      assert.equal(reply.status, 200, reply.body.toString());
+      return (JSON.parse(reply.body.toString()) as { data: { id: string } }).data.id;
+    };
+    const asked = async () => {
+      // Node writes the frames of one turn together.
+      const replies = await Promise.all(
+        ['/a', '/none', '/a', '/a'].map((path) => client.ask(path)),
+      );
+      return replies.map(({ status, body }) => (status === 200 ? body.toString() : status));
+    };
+    const id = await operation('insert', { path: '/a', kind: 'content', content: 'first' });
+    assert.deepEqual(await asked(), ['first', 404, 'first', 'first']);
+    await operation('edit', { id, content: 'second' });
+    assert.deepEqual(await asked(), ['second', 404, 'second', 'second']);
+  });
+
   test('a client that waits for 100 Continue gets it', async (t) => {
     const site = await startTlsSite(t);
     const client = await connectHttp2(t, site);
