@@ -760,6 +760,7 @@ export const texts = {
     addComment: 'Comment',
     sendComment: 'Add the comment',
     publishTitle: 'Publish',
+    toPublish: 'Go to Publish',
     publishCounts: ({ inserted, changed, removed }: PublishCounts) =>
       `Publishing inserts ${inserted.toLocaleString()}, changes ${changed.toLocaleString()} and ` +
       `removes ${removed.toLocaleString()}.`,
@@ -789,7 +790,7 @@ export const texts = {
     failed: 'It did not go live',
     unschedule: 'Cancel the schedule',
     publishedTitle: 'Published',
-    publishedAt: 'Live since',
+    publishedAt: 'Went live',
     publishedChanges: 'Its changes in the history',
     undo: 'Undo this publication',
     undone: 'Undone: the site is as it was before.',

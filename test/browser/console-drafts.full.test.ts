@@ -149,8 +149,8 @@ suite('drafts in the console', () => {
     await tab.getByRole('button', { name: 'Make a link' }).click();
     const link = (await tab.locator('.preview-link').textContent()) ?? '';
     const visitor = await openTab(t);
+    // It leads to the first page that the draft changes.
     await visitor.page.goto(link);
-    await visitor.page.goto(`${site.url}/page`);
     await visitor.page.getByText('drafted').waitFor();
     await tab.locator('.draft-links li').getByRole('button', { name: 'Revoke' }).click();
     await tab.locator('.draft-links li').waitFor({ state: 'detached' });

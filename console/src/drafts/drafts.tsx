@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { call, may } from '../api/api.ts';
 import { chooseDraft } from '../api/draft.ts';
 import { useLive } from '../api/live.ts';
@@ -108,6 +108,11 @@ function NewDraft({ then }: { then: string }) {
   const [vk] = useState(() => crypto.randomUUID());
   const { error, isRunning, run } = useAction(() => undefined);
   const v = { name, ...(comment !== '' && { comment }) };
+  const nameField = useRef<HTMLInputElement>(null);
+  // The switch of the navigation leads here: the next key is the first of the name.
+  useLayoutEffect(() => {
+    nameField.current?.focus();
+  }, []);
   const make = async (): Promise<string> => {
     const made = await call<Draft>('draft.insert', v, { vk });
     chooseDraft({ id: made.id, name: made.name });
@@ -136,6 +141,7 @@ function NewDraft({ then }: { then: string }) {
       <fieldset class="draft-form" disabled={isRunning}>
         <Field label={t.name}>
           <input
+            ref={nameField}
             type="text"
             required
             maxLength={128}
