@@ -165,6 +165,26 @@ suite('drafts in the console', () => {
     await reviewer.locator('.draft-notes .tag.good', { hasText: 'approved' }).waitFor();
   });
 
+  test('shows what has the focus below the band of the draft, at 200 %', async (t) => {
+    const { site, draft } = await start(t);
+    const viewport = { width: 640, height: 400 };
+    const { page } = await openConsole(t, openTab, site, { viewport });
+    await page.getByLabel('What you work in').selectOption(draft);
+    await goTo(page, `#/drafts/${draft}`, 'spring');
+    await page.locator('.publish-panel .main-button:enabled').waitFor();
+    await page.getByRole('textbox', { name: 'Comment' }).focus();
+    const isUnderBand = `(({ top, height }) => top + height / 2 <
+      document.querySelector('.draft-band').getBoundingClientRect().bottom)(
+      document.activeElement.getBoundingClientRect())`;
+    for (let presses = 0; presses < 60; presses += 1) {
+      await page.keyboard.press('Shift+Tab');
+      const isBack = await page.evaluate('document.activeElement.matches(".back")');
+      assert.equal(await page.evaluate(isUnderBand), false);
+      if (isBack === true) return;
+    }
+    assert.fail('Shift and Tab do not reach the link to all drafts');
+  });
+
   for (const [at, { name, viewport }] of sizes.entries()) {
     const colorScheme = at === 0 ? 'dark' : 'light';
     test(`is open to all on ${name}, in ${colorScheme}, without errors`, async (t) => {
