@@ -1,4 +1,5 @@
 import type { Output } from './command.ts';
+import { counted } from '../model/common/units.ts';
 
 /** A line of a terminal that shows the progress of a long task. */
 interface Progress {
@@ -38,5 +39,5 @@ export function copiedText({
   readonly files: number;
   readonly bytes: number;
 }): string {
-  return `${files} file${files === 1 ? '' : 's'} of assets, ${bytes} bytes`;
+  return `${counted(files, 'file')} of assets, ${bytes} bytes`;
 }

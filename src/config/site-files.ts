@@ -112,7 +112,7 @@ function mistakeTexts(
     return `${file}, line ${line} ${printable(message, mistakeCharactersMax)}. It is not used.`;
   });
   const more = mistakes.length - says.length;
-  return more > 0 ? [...says, `${file} has ${more} more lines that are not used.`] : says;
+  return more > 0 ? [...says, `${file} has more lines that are not used: ${more}.`] : says;
 }
 
 const mistakeCharactersMax = 200;

@@ -6,8 +6,10 @@ export const withCharactersMax = 10_000;
 export const searchedCharactersMax = 2 ** 20;
 /** How often a field may have the text. */
 export const foundInFieldMax = 10_000;
-/** How long a pattern may take for one field, in milliseconds. */
+/** How long the search of one field may take, in milliseconds … */
 export const patternMs = 250;
+/** … which is measured from so many comparisons of characters on, at worst, and for patterns. */
+export const untimedStepsMax = 10_000_000;
 /** Places of a page rule that a report shows … */
 export const foundShownMax = 20;
 /** … characters of what it found at one … */

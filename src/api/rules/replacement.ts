@@ -11,6 +11,7 @@ import {
   searchedCharactersMax,
   snippetCharactersMax,
   snippetSideCharactersMax,
+  untimedStepsMax,
 } from './replace-limits.ts';
 
 /** The parts of a page rule in which a text can be replaced (docs/how-to/drafts.md). */
@@ -49,7 +50,7 @@ interface ReplacedRule {
   readonly found: readonly FoundText[];
 }
 
-/** Replaces in a page rule. Throws `too_large`, or `invalid` for a pattern that takes too long. */
+/** Replaces in a page rule. Throws `too_large`, or `invalid` if a search takes too long. */
 export type ReplaceIn = (rule: Rule) => ReplacedRule;
 
 interface Match {
@@ -154,7 +155,7 @@ function titleRange(html: string): { readonly start: number; readonly end: numbe
   return end < 0 ? { start: 0, end: 0 } : { start, end };
 }
 
-/** Finds a text as it is written: no part of it is a pattern, so any engine takes linear time. */
+/** Finds a text as it is written. */
 function textSearch({
   find,
   with: by,
@@ -165,13 +166,14 @@ function textSearch({
   const letter = String.raw`[\p{L}\p{N}\p{M}_]`;
   const source = words === true ? `(?<!${letter})${literal}(?!${letter})` : literal;
   const pattern = new RegExp(source, ignoresCase === true ? 'giu' : 'gu');
-  return (text) => allMatches(pattern, text, () => by);
+  const search: FindAll = (text) => allMatches(pattern, text, () => by);
+  const searchInTime = inTime(search);
+  // At worst, each character of the page is compared with each of the text.
+  return (text) =>
+    text.length * find.length > untimedStepsMax ? searchInTime(text) : search(text);
 }
 
-/**
- * Finds a pattern in linear time. The steps for a character grow with the pattern, so a search that
- * takes too long is ended.
- */
+/** Finds a pattern in linear time. */
 function patternSearch({
   find,
   with: by,
@@ -180,15 +182,23 @@ function patternSearch({
 }: Replacement): FindAll {
   const source = ignoresCase === true ? bothCases(find) : find;
   const pattern = compiled(words === true ? String.raw`\b(?:${source})\b` : source);
+  return inTime((text) => allMatches(pattern, text, (match) => expanded(by, match)));
+}
+
+/**
+ * Ends a search that takes too long, with `invalid`: the steps for a character grow with the text
+ * or pattern that is looked for.
+ */
+function inTime(findAll: FindAll): FindAll {
   const context = createContext({ matches: (): readonly Match[] => [] });
   return (text) => {
-    context.matches = () => allMatches(pattern, text, (match) => expanded(by, match));
+    context.matches = () => findAll(text);
     try {
       return timed.runInContext(context, { timeout: patternMs }) as readonly Match[];
     } catch (error) {
       if ((error as { readonly code?: unknown }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT')
         throw error;
-      const message = 'The pattern takes too long to search a page. Make it shorter or simpler.';
+      const message = 'It takes too long to search a page for this. Make it shorter or simpler.';
       throw new Failure('invalid', message, { field: 'find' });
     }
   };

@@ -6,6 +6,7 @@ import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { definitionFields } from '../../tables/definition.ts';
 import { rowChecksAuthor } from './row-checks.ts';
 import { schemaEffect, type SchemaEffect } from './schema-change.ts';
+import { counted } from '../../model/common/units.ts';
 
 /** A table of the ini file. */
 interface ConfiguredTable {
@@ -92,7 +93,7 @@ async function effectOf(
 function sentence({ rows, invalid, fields }: SchemaEffect): string {
   const named = Object.entries(fields).map(([name, count]) => `${name} of ${count}`);
   return (
-    `Of ${rows} row${rows === 1 ? '' : 's'}, ${invalid} ${invalid === 1 ? 'has' : 'have'} values ` +
+    `Of ${counted(rows, 'row')}, ${invalid} ${invalid === 1 ? 'has' : 'have'} values ` +
     `that the schema does not permit ` +
     `(${named.join(', ')}); the server moves them to _unknowns_.`
   );

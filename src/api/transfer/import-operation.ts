@@ -235,6 +235,6 @@ export async function runImport(
 function refusal(refused: readonly Refusal[]): Failure {
   const named = refused.slice(0, refusalsNamedMax).map(({ line, why }) => `line ${line}: ${why}`);
   const more = refused.length - named.length;
-  const lines = more > 0 ? [...named, `and ${more} more lines`] : named;
+  const lines = more > 0 ? [...named, `and ${more} more`] : named;
   return new Failure('invalid', `Nothing was imported.\n${lines.join('\n')}`, { field: 'ndjson' });
 }

@@ -11,7 +11,7 @@ import { configJson, describeConfig } from '../../config/describe.ts';
 import { allCertificateWarnings, ineffectiveSettings } from '../../config/warnings.ts';
 import { now } from '../../model/common/clock.ts';
 import { Failure } from '../../model/failure.ts';
-import { megabytes } from '../../model/common/units.ts';
+import { counted, megabytes } from '../../model/common/units.ts';
 import { isWritable } from '../../store/folder/data-folder.ts';
 import { stoppedOpener } from '../../store/opening-lock.ts';
 import type { Difference, Store } from '../../store/store.ts';
@@ -163,7 +163,7 @@ async function verifyData(
     for (const { database, what } of shown) writeLine(err, `${database}: ${what}`);
     if (count > shown.length) writeLine(err, `and ${count - shown.length} more`);
     const places = count === 1 ? 'one place' : `${count} places`;
-    const ofTables = tables === 0 ? '' : ` and ${rows} row${rows === 1 ? '' : 's'} of tables`;
+    const ofTables = tables === 0 ? '' : ` and ${counted(rows, 'row')} of tables`;
     const verdict = ok
       ? `The data is correct: ${rules} page rules${ofTables} from a log of ${seq} changes.`
       : `The data differs from its log of ${seq} changes in ${places}. Restore a backup.`;

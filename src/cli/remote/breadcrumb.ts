@@ -1,6 +1,7 @@
 import type { Operations } from '../../client/operations.ts';
 import { clientCommand, table, type Subcommand } from './client-command.ts';
 import { callApi } from './api-client.ts';
+import { counted } from '../../model/common/units.ts';
 
 type BreadcrumbVisits = Operations['breadcrumb.visits']['output'];
 
@@ -17,11 +18,12 @@ const visits: Subcommand = {
     const v = { ...input, ...(k !== undefined && { k }) };
     const answer = await callApi(api, 'breadcrumb.visits', { v });
     const found = answer.data;
+    const { from, until, visits, robots } = found;
     yield {
       answer,
       lines: found.keys === undefined ? linesOfKey(found) : linesOfAll(found.keys),
       notes: [
-        `${found.from} to ${found.until}: ${found.visits} visits, and ${found.robots} of robots.`,
+        `${from} to ${until}: ${counted(visits, 'visit')}, and ${robots} of robots.`,
         ...(found.retention_days === 0 ? ['[stats] retention = no: visits are not counted.'] : []),
       ],
     };

@@ -13,6 +13,7 @@ import {
 } from './client-command.ts';
 import { listSubcommand } from './list-command.ts';
 import { operationSubcommands } from './operation-command.ts';
+import { counted } from '../../model/common/units.ts';
 
 const draftArg = { '<draft>': 'the name or the id of a draft' } as const;
 const choices = ['draft', 'live'] as const;
@@ -89,7 +90,8 @@ function publishLines(data: Published, draft: string): readonly string[] {
   const { inserted, changed, removed, changes, conflicts, conflicting, unresolved } = data;
   return [
     'Nothing has changed yet.',
-    `Publishing would insert ${inserted}, change ${changed} and remove ${removed} records.`,
+    `Publishing would insert ${inserted}, change ${changed} and remove ` +
+      `${counted(removed, 'record')}.`,
     ...changes.flatMap(changeLines),
     ...(data.unlisted > 0 ? [`  … and ${data.unlisted} more`] : []),
     ...(conflicting > 0 ? [`${conflicting} have changed live since the draft did:`] : []),
@@ -129,11 +131,11 @@ type Undone = Operations['draft.undo']['output'];
 type UndoneChange = Extract<Undone, { readonly done: false }>['changes'][number];
 
 function undoLines(data: Undone): readonly string[] {
-  if (data.done) return [`Undone: ${data.records} records are as they were before.`];
+  if (data.done) return [`Undone: ${counted(data.records, 'record')} as before.`];
   const { gone, restored, changed, changes, conflicts, conflicting, unresolved } = data;
   return [
     'Nothing has changed yet.',
-    `The undo would delete ${gone}, restore ${restored} and change ${changed} records.`,
+    `The undo would delete ${gone}, restore ${restored} and change ${counted(changed, 'record')}.`,
     ...changes.flatMap(undoneLines),
     ...(data.unlisted > 0 ? [`  … and ${data.unlisted} more`] : []),
     ...(conflicting > 0 ? [`${conflicting} have changed since the publication:`] : []),

@@ -30,6 +30,7 @@ import {
   putFileToApi,
   type ApiTargetOptions,
 } from './api-client.ts';
+import { counted } from '../../model/common/units.ts';
 
 interface ImportOptions extends ApiTargetOptions {
   readonly json: boolean;
@@ -240,19 +241,22 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
       for (const one of listed) printProblems(one, { err });
       report.kept += kept.length;
       report.unknowns.push(...listed);
-      progress.show(`${read} lines read, ${report.imported + report.unchanged} of them stored`);
+      progress.show(
+        `${counted(read, 'line')} read, ${report.imported + report.unchanged} of them stored`,
+      );
     }
     const unnamed = report.refused - report.refusals.length;
     if (unnamed > 0) writeLine(err, `… and ${unnamed} more refused lines.`);
     const unlisted = report.kept - report.unknowns.length;
-    if (unlisted > 0) writeLine(err, `… and ${unlisted} more lines with invalid fields.`);
+    if (unlisted > 0) writeLine(err, `… and ${unlisted} more with invalid fields.`);
     return report;
   } catch (error) {
     progress.clear();
     if (report.imported > 0)
       writeLine(
         err,
-        `Imported ${report.imported} records before the failure; repeat the command to continue.`,
+        `Imported ${counted(report.imported, 'record')} before the failure; repeat the command ` +
+          'to continue.',
       );
     throw error;
   } finally {

@@ -16,6 +16,7 @@ import { callApi, type ApiTarget } from './api-client.ts';
 import { UsageError, type DefineCommand } from '../command.ts';
 import { listPages, type ListColumns } from './list-command.ts';
 import { inputOptions, operationSubcommands } from './operation-command.ts';
+import { counted } from '../../model/common/units.ts';
 
 type Read = Operations['userinterface.read']['output'];
 type History = Extract<Read, { readonly rows: unknown }>;
@@ -289,10 +290,6 @@ function historyCells(row: HistoryRow): readonly string[] {
   const data = JSON.stringify(row.data ?? row.data_invalidated);
   const state = invalidated === undefined ? 'active' : `invalidated ${invalidated}`;
   return [String(seq), at, action, author, txn, state, data];
-}
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
 
 async function readFields(source: string, stdin: SubcommandInput['stdin']): Promise<JsonObject> {

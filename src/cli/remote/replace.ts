@@ -5,6 +5,7 @@ import { ruleKinds } from '../../model/stored/rule.ts';
 import { UsageError } from '../command.ts';
 import { callApi, type ApiTarget } from './api-client.ts';
 import type { Subcommand, SubcommandResult } from './client-command.ts';
+import { counted } from '../../model/common/units.ts';
 
 type Replaced = Operations['userinterface.replace']['output'];
 type Report = Extract<Replaced, { readonly done: false }>;
@@ -113,7 +114,7 @@ function summary({
     pages === 0
       ? [`Nothing to replace.${stay}`]
       : [
-          `Nothing has changed yet. This would change ${pages} pages.${stay}`,
+          `Nothing has changed yet. This would change ${counted(pages, 'page')}.${stay}`,
           `To do it in a draft, repeat the command with --draft and --confirm ${digest}`,
         ];
   return { answer: { data: { pages, digest } }, lines };
@@ -122,7 +123,7 @@ function summary({
 function doneLines(data: Replaced, { draft = '' }: ApiTarget): readonly string[] {
   if (!data.done) return [];
   return [
-    `Replaced in ${data.pages} pages of the draft.`,
+    `Replaced in ${counted(data.pages, 'page')} of the draft.`,
     `To see how they answer: waymark draft compare ${JSON.stringify(draft)}`,
   ];
 }

@@ -1,6 +1,7 @@
 import type { Operations } from '../../client/operations.ts';
 import { callApi } from './api-client.ts';
 import { singleCommand, table } from './client-command.ts';
+import { counted } from '../../model/common/units.ts';
 
 type VisitSummary = Operations['visit.summary']['output'];
 
@@ -18,11 +19,12 @@ export const defineVisits = singleCommand({
     const v = { ...input, ...(path !== undefined && { path }) };
     const answer = await callApi(api, 'visit.summary', { v });
     const found = answer.data;
+    const { from, until, visits, robots } = found;
     yield {
       answer,
       lines: linesOf(found, path !== undefined),
       notes: [
-        `${found.from} to ${found.until}: ${found.visits} visits, and ${found.robots} of robots.`,
+        `${from} to ${until}: ${counted(visits, 'visit')}, and ${robots} of robots.`,
         ...(found.retention_days === 0 ? ['[stats] retention = no: visits are not counted.'] : []),
       ],
     };

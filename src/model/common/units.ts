@@ -55,3 +55,8 @@ export function megabytes(bytes: number): string {
 }
 
 const bytesPerMegabyte = 1e6;
+
+/** A number and the noun of what it counts: `1 page`, `2 pages`. */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}

@@ -13,12 +13,18 @@ export function parserFailure({ code }: NodeJS.ErrnoException): Failure {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     return tooLate('header_time');
   }
+  if (code === 'HPE_INVALID_EOF_STATE') return incompleteRequest();
   return malformedRequest();
 }
 
 /** The failure for a request that Node's parser does not accept. */
 export function malformedRequest(): Failure {
   return new Failure('invalid', 'The request is not valid HTTP/1.1.');
+}
+
+/** The failure for a connection that ends within a request (RFC 9112 §8). */
+function incompleteRequest(): Failure {
+  return new Failure('invalid', 'The connection ended before the whole request had arrived.');
 }
 
 /** Returns the failure for a client that sends plain HTTP to a TLS port. */

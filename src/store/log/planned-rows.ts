@@ -15,6 +15,7 @@ import {
 import { rowWords } from '../projections/words.ts';
 import type { IndexBuild, Reads, TableCounts } from '../store.ts';
 import type { DataTexts, PlannedEntries, PlannedEntry, Transition } from './planned-entries.ts';
+import { counted } from '../../model/common/units.ts';
 
 /** A table in the middle of a decision. */
 interface PlannedTable {
@@ -326,13 +327,13 @@ function tableExists(name: string, id: string): Failure {
 function tableHasRows(name: string, rows: number): Failure {
   return new Failure(
     'conflict',
-    `The table ${name} has ${rows} row${rows === 1 ? '' : 's'}. Invalidate them first.`,
+    `The table ${name} has ${counted(rows, 'row')}. Invalidate them first.`,
   );
 }
 
 function keyIsFixed(name: string, { indexes, rows }: PlannedTable): Failure {
   const key = indexes.key === undefined ? 'no key' : `the key ${indexes.key}`;
-  const has = `${rows} row${rows === 1 ? '' : 's'}`;
+  const has = counted(rows, 'row');
   return new Failure(
     'conflict',
     `The table ${name} has ${has} and ${key}. The key can change only while it has none.`,

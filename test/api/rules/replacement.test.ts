@@ -133,6 +133,12 @@ suite('the replacement in a page rule', () => {
     });
   }
 
+  test('finds a long text in a long page', () => {
+    const find = 'a'.repeat(100);
+    const text = `${'b'.repeat(200_000)}${find}`;
+    assert.equal(contentOf(text, { find, with: 'c' }), `${'b'.repeat(200_000)}c`);
+  });
+
   test('ends a pattern that takes too long, and refuses endless results', () => {
     const slow = { find: `${'(a?){16}'.repeat(20)}z`, with: '', regex: true };
     assert.throws(() => contentOf('a'.repeat(200_000), slow), { code: 'invalid', field: 'find' });

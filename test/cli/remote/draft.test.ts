@@ -32,7 +32,7 @@ test('waymark draft: made, filled by --draft, compared, published and undone', a
   const chosen = await out('draft', 'undo', 'spring', '--others', 'undo');
   const confirm = /--confirm (\S+)/.exec(chosen)?.[1] ?? '';
   const undone = await out('draft', 'undo', 'spring', '--others', 'undo', '--confirm', confirm);
-  assert.match(undone, /^Undone: 1 records/);
+  assert.match(undone, /^Undone: 1 record as before/);
   assert.equal((await waymark('rule', 'read', id)).code, 1);
 });
 

@@ -104,6 +104,25 @@ suite('a connection', () => {
     });
   }
 
+  test('that ends within a request is told so', async (t) => {
+    const site = await startSite(t);
+    const started = `POST /svc1/userinterface/list HTTP/1.1\r\n${head}apikey: ${site.adminKey}\r\n`;
+    for (const request of [
+      'GET /a HTTP/1.1\r\nHost: lo',
+      `${started}Content-Length: 100\r\n\r\n{"v"`,
+      `${started}Transfer-Encoding: chunked\r\n\r\n5\r\n{"v`,
+    ]) {
+      const socket = await openSocket(t, site);
+      socket.end(request);
+      const answer = await readToEnd(socket);
+      assert.match(
+        answer,
+        /^HTTP\/1\.1 400 [^]*ended before the whole request had arrived/,
+        request,
+      );
+    }
+  });
+
   test('that was refused is closed, even if the client keeps it open', async (t) => {
     const site = await startSite(t);
     for (const request of [
