@@ -54,3 +54,14 @@ export function useRoute(): Route {
   }, []);
   return route;
 }
+
+/** The row that was on top of the list of a screen when a person left it; 0 for a new visit. */
+export function leftRow(): number {
+  const { row } = (history.state ?? {}) as { readonly row?: unknown };
+  return typeof row === 'number' && Number.isInteger(row) && row > 0 ? row : 0;
+}
+
+/** Keeps the row on top of a list in this entry of the browser's history, for the way back. */
+export function keepRow(row: number): void {
+  if (row !== leftRow()) history.replaceState({ row }, '');
+}

@@ -250,7 +250,12 @@ export const texts = {
     draftPictures:
       'Pictures that only the draft has show here while you insert them, and always by a preview link of the draft.',
     emptyPreview: 'What you write in the content shows here.',
-    noPreview: 'This kind has no preview before it is saved: open Explain to see what it answers.',
+    noEngine: 'Choose an engine: it shows the page. The engine form shows the form of a table.',
+    fetched: 'Another server answers: open the page to see it, or Explain to see how.',
+    fetchedLater:
+      'Another server answers: save the page to see it. Nothing is fetched from an address that is not saved.',
+    resolves: 'A breadcrumb has no page of its own: it leads visitors to its target.',
+    assetPreview: (name: string) => `The page answers with the file ${name}: open it to see that.`,
     open: 'Open the page',
     explain: 'Explain',
     history: 'History',
@@ -262,6 +267,9 @@ export const texts = {
     matched: (branch: string) =>
       branch === 'default' ? 'No branch of “when” applies.' : `The branch ${branch} applies.`,
     savedConditions: 'Conditions apply as they are saved, not as they are in the form.',
+    branch: 'Show the branch',
+    branchSaved: 'As the saved conditions choose',
+    branchNone: 'None: what no branch changes',
     remove: 'Revert …',
     waiting: 'Waiting fields',
     waitingHint: 'The server keeps these values, but they have no effect until they are valid.',
@@ -659,7 +667,17 @@ export const texts = {
   rendered: {
     rows: 'The rows of tables are those of now, as far as every visitor may read them.',
     otherEngine: (engine: string) =>
-      `The engine ${engine} works in the browser of a visitor only: open the page to see it.`,
+      `The engine ${engine} works in the browser of a visitor only: save the page and open it to see it.`,
+    scripts:
+      'Its scripts run in the browser of a visitor only: save the page and open it to see them.',
+    form: 'The form as it begins. Here it sends nothing.',
+    formOfRow:
+      'The form without a row: at its address, the page shows the row that the address names.',
+    formClosed:
+      'Visitors without a sign-in see a message instead: they may not write to this table.',
+    formTable: 'Choose a table: its schema makes the form.',
+    formElsewhere:
+      'The form of another data host shows once its table has a schema: name the table, and save the page.',
     nothing: 'Nothing answers here.',
     redirect: 'The answer is a redirect, which a browser does not show to scripts.',
     noText: (type: string) => `The content is no text${type === '' ? '' : ` (${type})`}.`,
@@ -742,6 +760,7 @@ export const texts = {
     addComment: 'Comment',
     sendComment: 'Add the comment',
     publishTitle: 'Publish',
+    toPublish: 'Go to Publish',
     publishCounts: ({ inserted, changed, removed }: PublishCounts) =>
       `Publishing inserts ${inserted.toLocaleString()}, changes ${changed.toLocaleString()} and ` +
       `removes ${removed.toLocaleString()}.`,
@@ -771,7 +790,7 @@ export const texts = {
     failed: 'It did not go live',
     unschedule: 'Cancel the schedule',
     publishedTitle: 'Published',
-    publishedAt: 'Live since',
+    publishedAt: 'Went live',
     publishedChanges: 'Its changes in the history',
     undo: 'Undo this publication',
     undone: 'Undone: the site is as it was before.',

@@ -9,8 +9,8 @@ const verbs = new Set(
   call cap carry change check choose clean clear close coalesce collect commit compare compress
   compute connect contain continue convert copy correct count cover cut decide decode declare decline
   deliver describe detect disable divide document draw drop emit enable encode encrypt end enforce
-  escape evict expire explain export expose extend extract fetch find finish fix flush fold follow
-  forbid forget format give group guard handle hand hide hold honour identify ignore import
+  escape evict expect expire explain export expose extend extract fetch find finish fix flush fold follow
+  forbid forget format fuzz give group guard handle hand hide hold honour identify ignore import
   include index inherit insert inline invalidate join keep key kill lead leave let limit link list
   load lock log look lower make map mark match measure mend merge migrate mirror mount move name narrow
   note offer open order parse pass pause permit pick place poll prefer prepare preserve print prove

@@ -6,7 +6,7 @@
  */
 
 import { showDelete } from './form/delete-page.js';
-import { tag } from './form/dom.js';
+import { htmlOf, tag } from './form/dom.js';
 import { draftOf, showForm } from './form/edit-page.js';
 import { createField } from './form/fields.js';
 import { button, failureText, message } from './form/messages.js';
@@ -16,27 +16,53 @@ import { labelOf, propertiesOf, resolved, valueOfText } from './form/schema.js';
 import { wordsOf } from './form/words.js';
 
 export async function render(answer, page) {
-  const { enginedata, kind, meta } = answer;
+  const { enginedata } = answer;
+  const form = beginningOf(answer);
+  const records = recordsOf(answer, page);
+  if (records.describe === undefined) requireProperties(answer.meta);
+  const draft = draftOf(answer);
+  page.setTitle(enginedata.title);
+  page.setCss(enginedata.css);
+  addStyle(page);
+  page.element.replaceChildren(form.element);
+  await describeAndShow({ ...form, records, page, draft });
+}
+
+/**
+ * The HTML of the page as it begins, for the preview of an editor: it reads no record and sends
+ * nothing. `described` is an answer of record.schema, or has the `schema` of another data host.
+ */
+export function preview(answer, described) {
+  requireProperties(described.schema);
+  const form = { ...beginningOf(answer), records: {}, described, meta: schemaOf(described) };
+  const members = membersOf(form, form.meta, described);
+  const whole = { ...form, members };
+  const values = beginningValues(whole);
+  if (form.action === 'delete') showDelete(whole, values);
+  else showForm(whole, { values, empty: values });
+  return htmlOf(form.element);
+}
+
+function requireProperties(schema) {
+  if (typeof schema?.properties !== 'object')
+    throw new Error('The rule needs a table whose JSON Schema has properties.');
+}
+
+/** The action of a page, and its element with the heading; `body` is for the form. */
+function beginningOf(answer) {
+  const { enginedata, kind } = answer;
   const say = wordsOf(enginedata.words);
   const action = /^(insert|edit|delete)-record$/.exec(kind)?.[1];
   if (action === undefined)
     throw new Error(
       'The engine form needs a rule of kind insert-record, edit-record or delete-record.',
     );
-  const records = recordsOf(answer, page);
-  const isDescribed = typeof meta?.properties === 'object';
-  if (records.describe === undefined && !isDescribed)
-    throw new Error('The rule needs a table whose JSON Schema has properties.');
-  const draft = draftOf(answer);
-  page.setTitle(enginedata.title);
-  page.setCss(enginedata.css);
-  addStyle(page);
   const heading = tag('h1', {}, headingOf(answer, action, say));
   const body = tag('div', { className: 'waymark-form-body' });
   const intro = tag('p', { className: 'waymark-intro', hidden: !enginedata.intro });
   intro.textContent = enginedata.intro ?? '';
-  page.element.replaceChildren(tag('section', { className: 'waymark-form' }, heading, intro, body));
-  await describeAndShow({ answer, action, say, records, page, body, draft });
+  const element = tag('section', { className: 'waymark-form' }, heading, intro, body);
+  return { answer, action, say, element, body };
 }
 
 /** Reads what the form needs to know about the table, then shows the page. */
@@ -91,12 +117,17 @@ function membersOf({ answer, action, say }, meta, { owner }) {
 }
 
 function showInsert(form) {
-  const { answer, members, draft } = form;
-  const defaults = Object.fromEntries(members.map(({ name, schema }) => [name, schema.default]));
-  const empty = { ...defaults, ...answer.enginedata.values };
+  const { answer, draft } = form;
+  const empty = beginningValues(form);
   const pending = pendingOf(answer);
   const values = { ...empty, ...valuesOfQuery(form), ...pending?.values, ...draft?.values };
   showForm(form, { values, empty, pending, key: draft?.key });
+}
+
+/** The values that a new record begins with. */
+function beginningValues({ answer, members }) {
+  const defaults = Object.fromEntries(members.map(({ name, schema }) => [name, schema.default]));
+  return { ...defaults, ...answer.enginedata.values };
 }
 
 /** The values of fields in the query of the page's address. */

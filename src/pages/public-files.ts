@@ -70,8 +70,8 @@ export async function loadPublicFiles(
   }
   const references = new Map<string, EngineReference>();
   for (const path of await readdir(folder, { recursive: true })) {
-    // These have header fields of their own: see console-files.ts and docs-files.ts.
-    if (/^(?:console|docs)[/\\]/.test(path)) continue;
+    // These have header fields of their own (console-files.ts, docs-files.ts), or are being built.
+    if (/^(?:console|docs)[./\\]/.test(path)) continue;
     const contentType = contentTypes.get(extname(path));
     if (contentType !== undefined) {
       files.set(`/${path.replaceAll('\\', '/')}`, publicFile(contentType, await read(path)));

@@ -116,6 +116,24 @@ suite('the breadcrumbs of the console', () => {
     await page.getByText('No breadcrumb has this text.').waitFor();
   });
 
+  test('have their filter in the URL, and the way back leads to the one before', async (t) => {
+    const { page } = await signedIn(t);
+    await goTo(page, '#/breadcrumbs', 'Breadcrumbs');
+    const search = page.getByRole('searchbox');
+    await search.pressSequentially('summ');
+    await page.waitForURL(/text=summ&/);
+    await search.press('e');
+    await page.waitForURL(/text=summe&/);
+    await page.getByLabel('Sort by').selectOption('newest');
+    await page.waitForURL(/text=summe&sort=newest/);
+    await page.goBack();
+    await page.waitForURL(/text=summe&sort=visits/);
+    // What was typed at once is one step.
+    await page.goBack();
+    await page.waitForURL(/#\/breadcrumbs$/);
+    assert.equal(await search.inputValue(), '');
+  });
+
   test('are made, reordered and saved by keyboard, with what the server says', async (t) => {
     const { page, site } = await signedIn(t);
     await page.locator('h1').click();

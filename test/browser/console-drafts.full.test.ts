@@ -149,8 +149,8 @@ suite('drafts in the console', () => {
     await tab.getByRole('button', { name: 'Make a link' }).click();
     const link = (await tab.locator('.preview-link').textContent()) ?? '';
     const visitor = await openTab(t);
+    // It leads to the first page that the draft changes.
     await visitor.page.goto(link);
-    await visitor.page.goto(`${site.url}/page`);
     await visitor.page.getByText('drafted').waitFor();
     await tab.locator('.draft-links li').getByRole('button', { name: 'Revoke' }).click();
     await tab.locator('.draft-links li').waitFor({ state: 'detached' });
@@ -163,6 +163,26 @@ suite('drafts in the console', () => {
     await reviewer.getByText('2 compared, 2 differ.').waitFor();
     await reviewer.getByRole('button', { name: 'Approve' }).click();
     await reviewer.locator('.draft-notes .tag.good', { hasText: 'approved' }).waitFor();
+  });
+
+  test('shows what has the focus below the band of the draft, at 200 %', async (t) => {
+    const { site, draft } = await start(t);
+    const viewport = { width: 640, height: 400 };
+    const { page } = await openConsole(t, openTab, site, { viewport });
+    await page.getByLabel('What you work in').selectOption(draft);
+    await goTo(page, `#/drafts/${draft}`, 'spring');
+    await page.locator('.publish-panel .main-button:enabled').waitFor();
+    await page.getByRole('textbox', { name: 'Comment' }).focus();
+    const isUnderBand = `(({ top, height }) => top + height / 2 <
+      document.querySelector('.draft-band').getBoundingClientRect().bottom)(
+      document.activeElement.getBoundingClientRect())`;
+    for (let presses = 0; presses < 60; presses += 1) {
+      await page.keyboard.press('Shift+Tab');
+      const isBack = await page.evaluate('document.activeElement.matches(".back")');
+      assert.equal(await page.evaluate(isUnderBand), false);
+      if (isBack === true) return;
+    }
+    assert.fail('Shift and Tab do not reach the link to all drafts');
   });
 
   for (const [at, { name, viewport }] of sizes.entries()) {

@@ -60,6 +60,30 @@ suite('the list of 100,000 page rules', () => {
     assert.match(page.url(), /sort=-inserted/);
     assert.deepEqual(realTroubles(tab), []);
   });
+
+  test('shows the rows again that a person has left', async (t) => {
+    const { page } = await openConsole(t, openTab, await started);
+    await goTo(page, '#/pages?sort=path', 'Pages');
+    const row = (path: string) =>
+      page.locator('.rule-columns.row').getByText(path, { exact: true });
+    await row('/f100/p1000').waitFor();
+    const list = page.locator('.virtual');
+    await list.evaluate((box) => {
+      box.scrollTop = 44 * 150;
+    });
+    await row('/f100/p1150').waitFor();
+    await page.waitForFunction('history.state?.row === 150');
+    await row('/f100/p1150').click();
+    await heading(page, '/f100/p1150');
+    await page.goBack();
+    await row('/f100/p1150').waitFor();
+    await page.waitForFunction('document.querySelector(".virtual").scrollTop === 44 * 150');
+    await page.goForward();
+    await heading(page, '/f100/p1150');
+    // A new visit begins at the start.
+    await goTo(page, '#/pages?sort=path', 'Pages');
+    await row('/f100/p1000').waitFor();
+  });
 });
 
 suite('the tree of pages', () => {

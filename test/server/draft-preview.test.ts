@@ -26,6 +26,23 @@ async function openPreview(site: TestSite, more: object = {}): Promise<Preview> 
   return { id: data.id, url: data.url, cookie: cookie.split(';')[0] ?? '' };
 }
 
+test('the link of a preview leads to a page of the site, and to no other site', async (t) => {
+  const site = await siteWithDraft(t);
+  const { data } = await site.call('svc1.draft.preview', { draft });
+  for (const [to, place] of [
+    ['/a%20b?c=d', '/a%20b?c=d'],
+    ['/x/../y', '/y'],
+    ...['//evil.example', '/\\evil.example', 'https://evil.example', 'evil', '/a\r\n/b', ''].map(
+      (one) => [one, one.startsWith('/a') ? '/a/b' : '/'] as const,
+    ),
+    ['/.//evil.example', '/'],
+  ] as const) {
+    const url = `${data.url as string}?to=${encodeURIComponent(to)}`;
+    const opened = await fetch(url, { redirect: 'manual' });
+    assert.equal(opened.headers.get('location'), place, to);
+  }
+});
+
 async function seen(site: TestSite, path: string, cookie?: string): Promise<string> {
   const response = await fetch(site.url + path, {
     headers: cookie === undefined ? {} : { cookie },

@@ -3,10 +3,10 @@ import { call, mayDesign } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
 import { FileButton } from '../components/file-button.tsx';
 import { useAction, usePages } from '../components/loading.ts';
-import { Busy, bytesText, Fault, ScreenHead, StaleList } from '../components/ui.tsx';
-import { useUrlValue } from '../components/url-field.tsx';
+import { bytesText, Fault, ScreenHead } from '../components/ui.tsx';
+import { ListFrame, ListSearch } from '../components/list.tsx';
 import { addressOf } from '../pages/address.ts';
-import { goTo, type Route } from '../route.ts';
+import type { Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { isReachable, pageOf, type Asset, type AssetUse } from './asset-files.ts';
 import { Thumbnail } from './thumbnail.tsx';
@@ -66,65 +66,21 @@ export function Assets({ route }: { route: Route }) {
       </ScreenHead>
       {isOver ? <p class="drop-note">{t.drop}</p> : null}
       <UploadList {...uploads} />
-      <Filters query={query} />
+      <ListSearch
+        path="/assets"
+        params={paramsOf(query)}
+        label={t.search}
+        choices={[{ name: 'type', label: t.type, options: Object.entries(t.types) }]}
+        check={{ name: 'unused', label: t.unused }}
+      />
       <List key={JSON.stringify(query)} {...{ query, uploaded, canWrite }} />
     </div>
   );
 }
 
-function Filters({ query }: { query: Query }) {
-  const { text = '', type = '', unused = false } = query;
-  const { value: typed, setValue: setTyped, sent } = useUrlValue(text);
-  const show = (changed: Partial<Record<'text' | 'type' | 'unused', string>>): void => {
-    sent(changed.text ?? typed);
-    goTo('/assets', { text: typed, type, unused: unused ? 'yes' : '', ...changed });
-  };
-  return (
-    <form
-      class="search"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        show({});
-      }}
-    >
-      <input
-        type="search"
-        aria-label={t.search}
-        placeholder={t.search}
-        value={typed}
-        onInput={({ currentTarget }) => {
-          setTyped(currentTarget.value);
-        }}
-        onChange={({ currentTarget }) => {
-          show({ text: currentTarget.value });
-        }}
-      />
-      <select
-        aria-label={t.type}
-        value={type}
-        onChange={({ currentTarget }) => {
-          show({ type: currentTarget.value });
-        }}
-      >
-        {Object.entries(t.types).map(([value, name]) => (
-          <option key={value} value={value}>
-            {name}
-          </option>
-        ))}
-      </select>
-      <label class="check">
-        <input
-          type="checkbox"
-          checked={unused}
-          onChange={({ currentTarget }) => {
-            show({ unused: currentTarget.checked ? 'yes' : '' });
-          }}
-        />
-        {t.unused}
-      </label>
-    </form>
-  );
+/** The parameters of the URL for a query. */
+function paramsOf({ text, type, unused }: Query) {
+  return { text, type, ...(unused === true && { unused: 'yes' }) };
 }
 
 function List({
@@ -138,7 +94,7 @@ function List({
 }) {
   const live = useLive(['changes']);
   const [widths, setWidths] = useState<readonly number[]>([]);
-  const { rows, isEnd, isLoading, error, more, ...stale } = usePages<Asset, string>(
+  const pages = usePages<Asset, string>(
     async (after, limit) => {
       const page = { limit, ...(after !== undefined && { after }) };
       const found = await call<AssetPage>('asset.list', { ...query, ...page });
@@ -148,38 +104,31 @@ function List({
     live === 0 ? 0 : live + uploaded,
   );
   const [gone, setGone] = useState<Gone>();
-  const isEmpty = isEnd && !isLoading && rows.length === 0;
+  const { rows, reload } = pages;
   const isFiltered = Object.keys(query).length > 0;
   return (
     <>
-      <Fault error={error} onRetry={stale.reload} />
-      <StaleList {...stale} />
-      {gone === undefined ? null : <Restore key={gone.txn} gone={gone} onDone={stale.reload} />}
-      {isLoading && rows.length === 0 ? <Busy /> : null}
-      {isEmpty ? (
-        <div class="empty">
-          <h2>{isFiltered ? t.nothing : t.empty}</h2>
-          {isFiltered ? null : <p>{t.emptyHint}</p>}
-        </div>
-      ) : null}
-      <ul class="asset-cards">
-        {rows.map((asset) => (
-          <Card
-            key={asset.id}
-            {...{ asset, canWrite, hasSizes: widths.length > 0 }}
-            onChange={stale.reload}
-            onGone={(one) => {
-              setGone(one);
-              stale.reload();
-            }}
-          />
-        ))}
-      </ul>
-      {isEnd || error !== undefined ? null : (
-        <button type="button" onClick={more}>
-          {texts.states.more}
-        </button>
-      )}
+      {gone === undefined ? null : <Restore key={gone.txn} gone={gone} onDone={reload} />}
+      <ListFrame
+        pages={pages}
+        empty={isFiltered ? t.nothing : t.empty}
+        emptyHint={isFiltered ? undefined : t.emptyHint}
+        hasMore
+      >
+        <ul class="asset-cards">
+          {rows.map((asset) => (
+            <Card
+              key={asset.id}
+              {...{ asset, canWrite, hasSizes: widths.length > 0 }}
+              onChange={reload}
+              onGone={(one) => {
+                setGone(one);
+                reload();
+              }}
+            />
+          ))}
+        </ul>
+      </ListFrame>
     </>
   );
 }

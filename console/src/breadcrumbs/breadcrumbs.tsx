@@ -3,11 +3,11 @@ import { call, type JsonObject, mayDesign } from '../api/api.ts';
 import { draftOf } from './draft.ts';
 import { outcomeText } from './sentences.ts';
 import { ReadOnly } from '../frame/read-only.tsx';
-import { goTo, linkTo, type Route } from '../route.ts';
+import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
-import { Busy, Fault, ScreenHead, shortCount } from '../components/ui.tsx';
-import { useUrlValue } from '../components/url-field.tsx';
+import { ListFrame, ListSearch } from '../components/list.tsx';
+import { ScreenHead, shortCount } from '../components/ui.tsx';
 import { VirtualList } from '../components/virtual-list.tsx';
 
 const t = texts.breadcrumbs;
@@ -39,12 +39,13 @@ interface VisitedKeys {
 export function Breadcrumbs({ route: { params } }: { route: Route }) {
   const text = params.get('text') ?? '';
   const sort = sorts.find((one) => one === params.get('sort')) ?? 'visits';
-  const { rows, isEnd, isLoading, error, more } = usePages<Rule, string>((after) =>
+  const pages = usePages<Rule, string>((after) =>
     call('userinterface.list', {
       ...{ kind: 'resolve', limit: rowsPerPage },
       ...(after !== undefined && { after }),
     }),
   );
+  const { rows, isEnd, isLoading, error, more } = pages;
   const isFull = rows.length >= rowsMax;
   useEffect(() => {
     if (!isEnd && !isLoading && !isFull && error === undefined) more();
@@ -74,28 +75,26 @@ export function Breadcrumbs({ route: { params } }: { route: Route }) {
         ) : null}
       </ScreenHead>
       <ReadOnly />
-      <Filters text={text} sort={sort} />
-      <Fault error={error} />
-      {isLoading && rows.length === 0 ? <Busy /> : null}
-      {isEnd && rows.length === 0 ? (
-        <div class="empty">
-          <h2>{t.empty}</h2>
-          <p>{t.emptyHint}</p>
-        </div>
-      ) : (
-        <>
-          <p class="note" role="status">
-            {shown.length === 0 && !isLoading ? t.noneFound : t.count(shown.length, !isFull)}
-          </p>
-          <VirtualList
-            label={t.list}
-            rows={shown}
-            isEnd
-            onEnd={() => undefined}
-            row={(rule) => <RuleRow rule={rule} visits={visitsOf(rule)} />}
-          />
-        </>
-      )}
+      <ListSearch
+        path="/breadcrumbs"
+        params={{ text, sort }}
+        label={t.filter}
+        choices={[{ name: 'sort', label: t.sort, options: Object.entries(t.sorts) }]}
+        isInstant
+      />
+      <ListFrame pages={pages} empty={t.empty} emptyHint={t.emptyHint}>
+        <p class="note" role="status">
+          {shown.length === 0 && !isLoading ? t.noneFound : t.count(shown.length, !isFull)}
+        </p>
+        <VirtualList
+          label={t.list}
+          rows={shown}
+          isEnd={isEnd || isFull}
+          keepsPlace
+          onEnd={() => undefined}
+          row={(rule) => <RuleRow rule={rule} visits={visitsOf(rule)} />}
+        />
+      </ListFrame>
     </>
   );
 }
@@ -125,53 +124,6 @@ function sorted(
         .sort((one, other) => other.visits - one.visits || byKey(one.rule, other.rule))
         .map(({ rule }) => rule);
   }
-}
-
-function Filters({ text, sort }: { text: string; sort: Sort }) {
-  const { value: typed, setValue: setTyped, sent } = useUrlValue(text);
-  useEffect(() => {
-    if (typed === text) return undefined;
-    const timer = setTimeout(() => {
-      sent(typed);
-      goTo('/breadcrumbs', { text: typed, sort }, true);
-    }, 150);
-    return () => {
-      clearTimeout(timer);
-    };
-  }, [typed, text, sort]);
-  return (
-    <form
-      class="search"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-      }}
-    >
-      <input
-        type="search"
-        aria-label={t.filter}
-        placeholder={t.filter}
-        value={typed}
-        onInput={({ currentTarget }) => {
-          setTyped(currentTarget.value);
-        }}
-      />
-      <select
-        aria-label={t.sort}
-        value={sort}
-        onChange={({ currentTarget }) => {
-          sent(typed);
-          goTo('/breadcrumbs', { text: typed, sort: currentTarget.value }, true);
-        }}
-      >
-        {sorts.map((one) => (
-          <option key={one} value={one}>
-            {t.sorts[one]}
-          </option>
-        ))}
-      </select>
-    </form>
-  );
 }
 
 function RuleRow({

@@ -1,15 +1,14 @@
 import { call, type JsonObject } from '../api/api.ts';
-import { engineHtml, isShownEngine } from './engine-html.ts';
+import { texts } from '../texts.ts';
+import { engineHtml, isShownEngine, type EngineAnswer } from './engine-html.ts';
 
 /** A page for a frame in which no script may ask the server for data. */
 export interface FramedPage {
   readonly html: string;
   /** What the engine of a generic page makes for the element of the page. */
   readonly part?: string;
-  /** Whether it shows rows of tables. */
-  readonly hasRows?: boolean;
-  /** The engine of a generic page that only a visitor's browser can show. */
-  readonly engine?: string;
+  /** In what it differs from the page that a visitor gets. */
+  readonly notes?: readonly string[];
   /** Why the page is without what its engine makes. */
   readonly failure?: unknown;
 }
@@ -19,7 +18,8 @@ const emptyScripts = /<script\b([^<>]*)>\s*<\/script\s*>/gi;
 const source = /(?:^|[\s"'/])src\s*=/i;
 const serverMark = /<[a-z][^<>]*\sdata-waymark-server\b/i;
 
-function withoutLoader(html: string): string {
+/** The HTML of a page without the script that loads the data of a generic page. */
+export function withoutLoader(html: string): string {
   return html.replace(emptyScripts, (script, attributes: string) =>
     attributes.includes('/svc1/engine.js') && source.test(attributes) ? '' : script,
   );
@@ -46,28 +46,31 @@ export async function framedPage(
 }
 
 /** What the engine of a page makes; the HTML of its data if it fails, as /svc1/engine.js does. */
-async function madeOf(
-  answer: RenderInformation,
+export async function madeOf(
+  { engine, ...answer }: EngineAnswer & { readonly engine: string | null },
   signal: AbortSignal,
-): Promise<Omit<FramedPage, 'html'>> {
-  const { engine, enginedata } = answer;
+): Promise<{
+  readonly part: string;
+  readonly notes: readonly string[];
+  readonly failure?: unknown;
+}> {
+  const isShown = isShownEngine(engine);
   let failure: unknown;
-  if (engine === 'template') {
+  if (isShown && engine !== 'html') {
     try {
-      const { html: part, hasRows } = await engineHtml(engine, answer, signal);
-      return { part, hasRows };
+      const { html: part, notes } = await engineHtml(engine, answer, signal);
+      return { part, notes };
     } catch (thrown) {
       if (signal.aborted) throw thrown;
       failure = thrown;
     }
   }
-  const { html: part } = await engineHtml('html', answer, signal);
-  const isWhole = isShownEngine(engine) && enginedata.scripts === undefined;
-  return { part, failure, ...(engine !== null && !isWhole && { engine }) };
+  const { html: part, notes } = await engineHtml('html', answer, signal);
+  const others = engine === null || isShown ? [] : [texts.rendered.otherEngine(engine)];
+  return { part, failure, notes: [...others, ...notes] };
 }
 
 /** The answer of get_render. */
-interface RenderInformation extends JsonObject {
+interface RenderInformation extends EngineAnswer {
   readonly engine: string | null;
-  readonly enginedata: JsonObject;
 }

@@ -43,6 +43,8 @@ export function useLoad<T>(
   return { data: state.data, error: state.error, isLoading: state.isLoading, reload };
 }
 
+/** Rows that are read at once for the way back to a place of a list, and those in view there. */
+const [leftRowsMax, rowsInView] = [5_000, 100];
 /** Rows of the first page of a list, and of the largest one; each page has as many as are there. */
 const [pageRowsMin, pageRowsMax] = [200, 1000];
 
@@ -66,7 +68,8 @@ export interface RowPages<Row> {
 
 /**
  * Loads pages of rows on demand, and keeps them all. When `live`, a result of useLive, changes, it
- * reads a list of up to `pageRowsMax` rows again, and shows the former rows until then.
+ * reads a list of up to `pageRowsMax` rows again, and shows the former rows until then. At first it
+ * reads as many as show `leftRow`, the one on top when a person left the list.
  */
 export function usePages<Row, Cursor>(
   load: (
@@ -74,6 +77,7 @@ export function usePages<Row, Cursor>(
     limit: number,
   ) => Promise<{ rows: readonly Row[]; next: Cursor | null }>,
   live = 1,
+  leftRow = 0,
 ): RowPages<Row> {
   const shown = useRef<LoadedPages<Row, Cursor>>({ rows: [], next: undefined });
   const loading = useRef<LoadedPages<Row, Cursor> | undefined>(undefined);
@@ -101,7 +105,10 @@ export function usePages<Row, Cursor>(
   };
   const reload = (): void => {
     setStale(false);
-    void read({ rows: [], next: undefined }, shown.current.rows.length);
+    const { rows: former, next } = shown.current;
+    const left = leftRow === 0 ? 0 : Math.min(leftRow + rowsInView, leftRowsMax);
+    const wanted = next === undefined ? left : former.length;
+    void read({ rows: [], next: undefined }, wanted);
   };
   useEffect(() => {
     if (live === 0) return undefined;

@@ -1,6 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { JsonObject } from '../api/api.ts';
-import { texts } from '../texts.ts';
 import { framedPage } from './framed-page.ts';
 import { inlineFiles } from './inline-files.ts';
 import { inlineSprites } from './inline-sprites.ts';
@@ -23,11 +22,21 @@ export function SitePreview({ html, input, ...more }: PreviewProps & { input: Js
     <>
       <Fault error={error ?? data?.failure} />
       {data === undefined && error === undefined ? <Busy /> : null}
-      {data?.hasRows === true ? <p class="note">{texts.rendered.rows}</p> : null}
-      {data?.engine === undefined ? null : (
-        <p class="note">{texts.rendered.otherEngine(data.engine)}</p>
-      )}
+      <PreviewNotes notes={data?.notes ?? []} />
       {data === undefined ? null : <Preview {...more} html={data.html} part={data.part} />}
+    </>
+  );
+}
+
+/** In what a preview differs from the page that a visitor gets. */
+export function PreviewNotes({ notes }: { notes: readonly string[] }) {
+  return (
+    <>
+      {notes.map((note) => (
+        <p key={note} class="note">
+          {note}
+        </p>
+      ))}
     </>
   );
 }

@@ -1,4 +1,5 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks';
+import { keepRow, leftRow } from '../route.ts';
 import { texts } from '../texts.ts';
 
 const rowHeight = 44;
@@ -18,12 +19,15 @@ export function VirtualList<Row>({
   isEnd,
   onEnd,
   row,
+  keepsPlace = false,
 }: {
   label: string;
   rows: readonly Row[];
   isEnd: boolean;
   onEnd: () => void;
   row: (row: Row) => preact.JSX.Element;
+  /** Whether the way back to the screen leads to the same rows: for its main list. */
+  keepsPlace?: boolean;
 }) {
   const box = useRef<HTMLDivElement>(null);
   // A row, not a distance: scrolling within a row renders nothing.
@@ -44,6 +48,7 @@ export function VirtualList<Row>({
   const first = Math.max(0, topRow - spare);
   const last = Math.min(count, topRow + Math.ceil(height / rowHeight) + 1 + spare);
   const isFull = rows.length >= rowsMax;
+  usePlace(box, { isKept: keepsPlace, topRow, count, isEnd });
   useEffect(() => {
     if (!isEnd && !isFull && last >= rows.length - prefetchedRows) onEnd();
   }, [last, rows.length, isEnd]);
@@ -76,4 +81,28 @@ export function VirtualList<Row>({
       {isFull ? <p class="note">{texts.states.firstRows(rowsMax)}</p> : null}
     </>
   );
+}
+
+/** Shows the rows again that a person has left, once they are there, and keeps those in view. */
+function usePlace(
+  box: { readonly current: HTMLDivElement | null },
+  given: { isKept: boolean; topRow: number; count: number; isEnd: boolean },
+): void {
+  const { isKept, topRow, count, isEnd } = given;
+  const wanted = useRef(isKept ? leftRow() : 0);
+  useLayoutEffect(() => {
+    if (wanted.current === 0 || (count <= wanted.current && !isEnd)) return;
+    box.current?.scrollTo({ top: wanted.current * rowHeight });
+    wanted.current = 0;
+  }, [count, isEnd]);
+  useEffect(() => {
+    // Browsers refuse hundreds of such calls in a few seconds.
+    if (!isKept || wanted.current > 0) return undefined;
+    const timer = setTimeout(() => {
+      keepRow(topRow);
+    }, 100);
+    return () => {
+      clearTimeout(timer);
+    };
+  }, [topRow, isKept]);
 }

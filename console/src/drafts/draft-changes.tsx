@@ -1,6 +1,7 @@
 import { call, type Json } from '../api/api.ts';
 import { usePages } from '../components/loading.ts';
-import { Busy, CopyCurl, Fact, Fault, StaleList } from '../components/ui.tsx';
+import { ListFrame } from '../components/list.tsx';
+import { CopyCurl, Fact } from '../components/ui.tsx';
 import { texts } from '../texts.ts';
 import type { DraftedChange } from './draft-record.ts';
 
@@ -8,7 +9,7 @@ const t = texts.drafts;
 
 /** The records that a draft changes, with their versions side by side. */
 export function DraftChanges({ id, turn }: { id: string; turn: number }) {
-  const { rows, isEnd, isLoading, error, more, ...stale } = usePages<DraftedChange, string>(
+  const pages = usePages<DraftedChange, string>(
     (after, limit) =>
       call('draft.changes', { draft: id, limit, ...(after !== undefined && { after }) }),
     turn,
@@ -19,20 +20,17 @@ export function DraftChanges({ id, turn }: { id: string; turn: number }) {
         <h2>{t.changes}</h2>
         <CopyCurl shown={['draft.changes', { draft: id }]} />
       </div>
-      <Fault error={error} onRetry={stale.reload} />
-      <StaleList {...stale} />
-      {isLoading && rows.length === 0 ? <Busy /> : null}
-      {isEnd && rows.length === 0 ? <p class="empty">{t.noChanges}</p> : null}
-      <ol class="draft-changes">
-        {rows.map((change) => (
-          <Change key={`${change.family} ${change.id}`} change={change} isOpen={rows.length < 4} />
-        ))}
-      </ol>
-      {isEnd ? null : (
-        <button type="button" onClick={more}>
-          {texts.states.more}
-        </button>
-      )}
+      <ListFrame pages={pages} empty={t.noChanges} hasMore>
+        <ol class="draft-changes">
+          {pages.rows.map((change) => (
+            <Change
+              key={`${change.family} ${change.id}`}
+              change={change}
+              isOpen={pages.rows.length < 4}
+            />
+          ))}
+        </ol>
+      </ListFrame>
     </section>
   );
 }

@@ -180,7 +180,7 @@ function Difference({ row }: { row: Row }) {
       <Answers live={answerLines(live, diff)} draft={answerLines(draft, diff)} />
       {diff === undefined ? null : (
         <pre class="side" role="group" aria-label={t.compareLines} tabIndex={0}>
-          {diff.split('\n').map((line, at) => (
+          {shownLines(diff).map((line, at) => (
             <span key={at} class={lineClass(line)}>
               {line}
               {'\n'}
@@ -202,6 +202,14 @@ function Difference({ row }: { row: Row }) {
 }
 
 type Line = string | undefined;
+
+/** The lines of a diff, without those that are about line ends and not about the text. */
+function shownLines(diff: string): readonly string[] {
+  return diff
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !line.startsWith('\\ No newline'));
+}
 
 function lineClass(line: string): string | undefined {
   if (line.startsWith('+')) return 'added';

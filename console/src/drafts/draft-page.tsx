@@ -37,7 +37,7 @@ export function DraftPage({ id, isCompared }: { id: string; isCompared: boolean 
     if (error === undefined) return <Busy />;
     return <FailedScreen title={t.title} back={back} error={error} onRetry={reload} />;
   }
-  const { name, comment, created, by, by_name: byName, state, turn } = data;
+  const { name, comment, created, by, by_name: byName, state, submitted, turn } = data;
   return (
     <>
       <ScreenHead title={name} back={back} shown={['draft.read', { draft: id }]}>
@@ -45,6 +45,12 @@ export function DraftPage({ id, isCompared }: { id: string; isCompared: boolean 
       </ScreenHead>
       <p class="note draft-head">
         <StateTag state={state} /> {t.madeBy(byName ?? by)} <When time={created} />
+        {state !== 'open' || submitted === undefined ? null : (
+          <>
+            {' · '}
+            {t.submitted} <When time={submitted.at} />
+          </>
+        )}
       </p>
       {comment === undefined ? null : <p class="said">{comment}</p>}
       <Fault error={error} onRetry={reload} />
@@ -57,12 +63,22 @@ export function DraftPage({ id, isCompared }: { id: string; isCompared: boolean 
   );
 }
 
-function OpenTools({ draft: { id, name }, onDone }: { draft: Draft; onDone: () => void }) {
+function OpenTools({
+  draft: { id, name, submitted },
+  onDone,
+}: {
+  draft: Draft;
+  onDone: () => void;
+}) {
   const chosen = useDraft();
   const { error, isRunning, run } = useAction(onDone);
   const discard = async (): Promise<string> => {
     await call('draft.invalidate', { draft: id });
     if (chosen?.id === id) chooseDraft(undefined);
+    return '';
+  };
+  const submit = async (): Promise<string> => {
+    await call('draft.submit', { draft: id });
     return '';
   };
   return (
@@ -88,8 +104,30 @@ function OpenTools({ draft: { id, name }, onDone }: { draft: Draft; onDone: () =
       >
         {chosen?.id === id ? t.leave : t.work}
       </button>
+      {may('publish') ? (
+        <button type="button" onClick={showPublish}>
+          {t.toPublish}
+        </button>
+      ) : null}
+      {may('draft') && !may('publish') && submitted === undefined ? (
+        <button
+          type="button"
+          class="main-button"
+          disabled={isRunning}
+          onClick={() => void run(submit)}
+        >
+          {t.submit}
+        </button>
+      ) : null}
     </>
   );
+}
+
+/** Scrolls to the plan of a publication, which stands below all changes, and moves the focus there. */
+function showPublish(): void {
+  const panel = document.querySelector<HTMLElement>('.publish-panel');
+  panel?.scrollIntoView();
+  panel?.focus({ preventScroll: true });
 }
 
 interface OpenDraftProps {

@@ -2,8 +2,9 @@ import { useState } from 'preact/hooks';
 import { call, may } from '../api/api.ts';
 import { useAction } from '../components/loading.ts';
 import { Fault, When } from '../components/ui.tsx';
+import { isTemplate } from '../pages/page-start.tsx';
 import { texts } from '../texts.ts';
-import type { Draft } from './draft-record.ts';
+import type { Draft, DraftedChange } from './draft-record.ts';
 
 const t = texts.drafts;
 const daySeconds = 86_400;
@@ -22,7 +23,10 @@ export function Previews({ draft, onDone }: { draft: Draft; onDone: () => void }
   const { id, previews = [] } = draft;
   const current = previews.filter(({ expires }) => Date.parse(expires) > Date.now());
   const make = async (): Promise<string> => {
-    setMade(await call<Made>('draft.preview', { draft: id, seconds: days * daySeconds }));
+    const link = await call<Made>('draft.preview', { draft: id, seconds: days * daySeconds });
+    const page = await changedPage(id);
+    const to = page === undefined ? '' : `?to=${encodeURIComponent(sentPath(page))}`;
+    setMade({ ...link, url: link.url + to });
     return '';
   };
   const revoke = (preview: string) => async (): Promise<string> => {
@@ -77,6 +81,25 @@ export function Previews({ draft, onDone }: { draft: Draft; onDone: () => void }
       ) : null}
     </section>
   );
+}
+
+/** The first page that a draft changes, for its link to lead to; undefined if it changes none. */
+async function changedPage(draft: string): Promise<string | undefined> {
+  const { rows } = await call<{ rows: readonly DraftedChange[] }>('draft.changes', { draft });
+  const page = rows.find(
+    ({ family, label = '', becomes, fields }) =>
+      family === 'userinterface' &&
+      /^\/[^*]*$/.test(label) &&
+      !isTemplate(label) &&
+      becomes !== 'removed' &&
+      fields.asset === undefined,
+  );
+  return page?.label;
+}
+
+/** A path as an address has it. */
+function sentPath(path: string): string {
+  return encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23');
 }
 
 /** A link that was just made: no list has it later. */

@@ -85,7 +85,7 @@ export function Publish(props: PublishProps) {
   const isUnapproved = plan?.needs_approval === true && plan.approved_by.length === 0;
   const isWaiting = draft.schedule !== undefined && draft.schedule.failed === undefined;
   return (
-    <section class="panel publish-panel">
+    <section class="panel publish-panel" tabIndex={-1} aria-label={t.publishTitle}>
       <div class="panel-head">
         <h2>{t.publishTitle}</h2>
         <CopyCurl shown={['draft.publish', v]} />

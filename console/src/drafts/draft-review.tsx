@@ -40,9 +40,11 @@ export function Review({ draft, onDone }: { draft: Draft; onDone: () => void }) 
       {state === 'open' && may('draft') ? (
         <>
           <Comment id={id} onDone={onDone} />
-          <button type="button" disabled={isRunning} onClick={() => void run(submit)}>
-            {submitted === undefined ? t.submit : t.submitAgain}
-          </button>
+          {submitted === undefined && !may('publish') ? null : (
+            <button type="button" disabled={isRunning} onClick={() => void run(submit)}>
+              {submitted === undefined ? t.submit : t.submitAgain}
+            </button>
+          )}
         </>
       ) : null}
     </section>

@@ -1,9 +1,10 @@
-import { useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { call, may } from '../api/api.ts';
 import { chooseDraft } from '../api/draft.ts';
 import { useLive } from '../api/live.ts';
 import { useAction, usePages } from '../components/loading.ts';
-import { Busy, Fault, Field, ScreenHead, StaleList, When } from '../components/ui.tsx';
+import { ListFrame } from '../components/list.tsx';
+import { Fault, Field, ScreenHead, When } from '../components/ui.tsx';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import type { Draft } from './draft-record.ts';
@@ -26,7 +27,7 @@ export function Drafts({ route }: { route: Route }) {
 
 function DraftList({ state }: { state: string }) {
   const live = useLive(['changes']);
-  const { rows, isEnd, isLoading, error, more, ...stale } = usePages<Draft, string>(
+  const pages = usePages<Draft, string>(
     (after, limit) => call('draft.list', { state, limit, ...(after !== undefined && { after }) }),
     live,
   );
@@ -50,25 +51,13 @@ function DraftList({ state }: { state: string }) {
           </a>
         ))}
       </div>
-      <Fault error={error} onRetry={stale.reload} />
-      <StaleList {...stale} />
-      {isLoading && rows.length === 0 ? <Busy /> : null}
-      {isEnd && rows.length === 0 ? (
-        <div class="empty">
-          <h2>{t.empty(state)}</h2>
-          <p>{t.emptyHint}</p>
-        </div>
-      ) : null}
-      <ul class="cards draft-cards">
-        {rows.map((draft) => (
-          <DraftCard key={draft.id} draft={draft} />
-        ))}
-      </ul>
-      {isEnd ? null : (
-        <button type="button" onClick={more}>
-          {texts.states.more}
-        </button>
-      )}
+      <ListFrame pages={pages} empty={t.empty(state)} emptyHint={t.emptyHint} hasMore>
+        <ul class="cards draft-cards">
+          {pages.rows.map((draft) => (
+            <DraftCard key={draft.id} draft={draft} />
+          ))}
+        </ul>
+      </ListFrame>
     </>
   );
 }
@@ -108,6 +97,11 @@ function NewDraft({ then }: { then: string }) {
   const [vk] = useState(() => crypto.randomUUID());
   const { error, isRunning, run } = useAction(() => undefined);
   const v = { name, ...(comment !== '' && { comment }) };
+  const nameField = useRef<HTMLInputElement>(null);
+  // The switch of the navigation leads here: the next key is the first of the name.
+  useLayoutEffect(() => {
+    nameField.current?.focus();
+  }, []);
   const make = async (): Promise<string> => {
     const made = await call<Draft>('draft.insert', v, { vk });
     chooseDraft({ id: made.id, name: made.name });
@@ -136,6 +130,7 @@ function NewDraft({ then }: { then: string }) {
       <fieldset class="draft-form" disabled={isRunning}>
         <Field label={t.name}>
           <input
+            ref={nameField}
             type="text"
             required
             maxLength={128}

@@ -582,6 +582,7 @@ function previewedPage(draft: Draft): PreviewedPage {
   return {
     ...{ kind: text('kind'), path: text('path'), origin: text('origin'), lang: text('lang') },
     ...{ contenttype: text('contenttype'), engine: text('engine'), content: text('content') },
+    table: text('table'),
     enginedata: valueOf('enginedata', text('enginedata')),
   };
 }

@@ -2,12 +2,12 @@ import { currentDraft } from '../api/session.ts';
 import { useEffect, useState } from 'preact/hooks';
 import { call, service, type JsonObject } from '../api/api.ts';
 import { useLoad } from '../components/loading.ts';
-import { Preview } from '../components/preview.tsx';
+import { Preview, PreviewNotes } from '../components/preview.tsx';
 import { addressOf } from './address.ts';
 import { renderPage, type PreviewedPage, type RenderedPage } from './render-page.ts';
 import { linkTo } from '../route.ts';
 import { texts } from '../texts.ts';
-import { Fault } from '../components/ui.tsx';
+import { Fault, Field } from '../components/ui.tsx';
 import {
   VisitorFields,
   visitorInput,
@@ -71,10 +71,6 @@ export function Shadow({
   );
 }
 
-function isEmpty({ kind, content, engine }: PreviewedPage): boolean {
-  return kind === 'content' && content === '' && engine === '';
-}
-
 /** The page of a form in a frame, as a visitor gets it whom the fields above describe. */
 export function PreviewColumn({
   page,
@@ -88,9 +84,10 @@ export function PreviewColumn({
   visitor: VisitorInput;
   onVisitor: (visitor: VisitorInput) => void;
 }) {
-  const { rendered, error } = useRendered(page, rule, visitor);
+  const [branch, setBranch] = useState('');
+  const { rendered, error } = useRendered(page, rule, { visitor, branch });
   const [isOpen] = useState(Object.keys(visitorInput(visitor)).length > 0);
-  const { html, matched, hasOtherConditions = false, hasRows = false } = rendered ?? {};
+  const { html, part, matched, branches, notes = [], failure } = rendered ?? {};
   const width = { mobile: 'phone', tablet: 'tablet' }[visitor.device ?? ''] ?? 'whole';
   return (
     <section class="preview-column" aria-label={t.preview}>
@@ -103,22 +100,56 @@ export function PreviewColumn({
       </details>
       <p class="note" role="status">
         {matched === undefined ? '' : t.matched(matched)}{' '}
-        {hasOtherConditions ? t.savedConditions : ''}
+        {branches === undefined ? '' : t.savedConditions}
       </p>
-      <Fault error={error} />
-      {hasRows ? <p class="note">{texts.rendered.rows}</p> : null}
-      {rendered !== undefined && html === undefined ? (
-        <p class="note">{isEmpty(page) ? t.emptyPreview : t.noPreview}</p>
-      ) : null}
-      {currentDraft() !== undefined && html?.includes('<img') === true ? (
+      {branches === undefined || branches.length === 0 ? null : (
+        <BranchChoice {...{ branches, branch, setBranch }} />
+      )}
+      <Fault error={error ?? failure} />
+      <PreviewNotes notes={notes} />
+      {currentDraft() !== undefined && (html ?? '').concat(part ?? '').includes('<img') ? (
         <p class="note">{t.draftPictures}</p>
       ) : null}
       {html === undefined ? null : (
         <div class={`preview-frame ${width}`}>
-          <Preview title={t.preview} html={html} base={addressOf({ ...page }) ?? service.href} />
+          <Preview
+            title={t.preview}
+            {...{ html, part }}
+            base={addressOf({ ...page }) ?? service.href}
+          />
         </div>
       )}
     </section>
+  );
+}
+
+/** Chooses the branch to show, while the server does not know the conditions of the form. */
+function BranchChoice({
+  branches,
+  branch,
+  setBranch,
+}: {
+  branches: readonly string[];
+  branch: string;
+  setBranch: (branch: string) => void;
+}) {
+  return (
+    <Field label={t.branch}>
+      <select
+        value={branch}
+        onChange={({ currentTarget }) => {
+          setBranch(currentTarget.value);
+        }}
+      >
+        <option value="">{t.branchSaved}</option>
+        <option value="default">{t.branchNone}</option>
+        {branches.map((condition, at) => (
+          <option key={at} value={`when[${at}]`}>
+            {`when[${at}]: ${condition.slice(0, 60)}`}
+          </option>
+        ))}
+      </select>
+    </Field>
   );
 }
 
@@ -126,16 +157,16 @@ export function PreviewColumn({
 function useRendered(
   page: PreviewedPage,
   rule: (JsonObject & { readonly id: string }) | undefined,
-  visitor: VisitorInput,
+  { visitor, branch }: { readonly visitor: VisitorInput; readonly branch: string },
 ): { readonly rendered: RenderedPage | undefined; readonly error: unknown } {
   const [rendered, setRendered] = useState<RenderedPage>();
   const [error, setError] = useState<unknown>();
-  const key = JSON.stringify([page, visitor, rule?.id, rule?.seq]);
+  const key = JSON.stringify([page, visitor, branch, rule?.id, rule?.seq]);
   useEffect(() => {
     const abort = new AbortController();
     const timer = setTimeout(
       () => {
-        renderPage(page, rule, { visitor, signal: abort.signal }).then(
+        renderPage(page, rule, { visitor, branch, signal: abort.signal }).then(
           (found) => {
             if (abort.signal.aborted) return;
             setRendered(found);

@@ -2,11 +2,11 @@ import { useEffect, useState } from 'preact/hooks';
 import { call, firstOrigin, type JsonObject, may, mayDesign } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
 import { ReadOnly } from '../frame/read-only.tsx';
-import { goTo, linkTo, type Route } from '../route.ts';
+import { goTo, leftRow, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad, usePages } from '../components/loading.ts';
-import { Busy, Fault, ScreenHead, StaleList, When, type Shown } from '../components/ui.tsx';
-import { useUrlValue } from '../components/url-field.tsx';
+import { ListFrame, ListSearch } from '../components/list.tsx';
+import { ScreenHead, When, type Shown } from '../components/ui.tsx';
 import { VirtualList } from '../components/virtual-list.tsx';
 import './pages.css';
 
@@ -21,6 +21,8 @@ export const kinds = [
   'edit-record',
   'delete-record',
 ] as const;
+
+const kindChoices = [['', t.anyKind], ...kinds.map((one) => [one, one] as const)] as const;
 
 interface TreeNode {
   readonly name: string;
@@ -86,56 +88,18 @@ export function Pages({ route: { params } }: { route: Route }) {
         ) : null}
       </ScreenHead>
       <ReadOnly />
-      <Search query={query} />
+      <ListSearch
+        path="/pages"
+        params={{ ...query }}
+        label={t.search}
+        choices={[{ name: 'kind', label: t.kind, options: kindChoices }]}
+      />
       {isList ? (
         <Results key={`${query.text ?? ''} ${query.kind ?? ''}`} query={query} />
       ) : (
         <Tree key={`${origin} ${path}`} origin={origin} path={path} />
       )}
     </>
-  );
-}
-
-function Search({ query }: { query: ListQuery }) {
-  const { text = '', kind = '', sort } = query;
-  const { value: typed, setValue: setTyped, sent } = useUrlValue(text);
-  const search = (chosenKind: string): void => {
-    sent(typed);
-    goTo('/pages', { text: typed, kind: chosenKind, sort });
-  };
-  return (
-    <form
-      class="search"
-      role="search"
-      onSubmit={(event) => {
-        event.preventDefault();
-        search(kind);
-      }}
-    >
-      <input
-        type="search"
-        aria-label={t.search}
-        placeholder={t.search}
-        value={typed}
-        onInput={({ currentTarget }) => {
-          setTyped(currentTarget.value);
-        }}
-      />
-      <select
-        aria-label={t.kind}
-        value={kind}
-        onChange={({ currentTarget }) => {
-          search(currentTarget.value);
-        }}
-      >
-        <option value="">{t.anyKind}</option>
-        {kinds.map((one) => (
-          <option key={one} value={one}>
-            {one}
-          </option>
-        ))}
-      </select>
-    </form>
   );
 }
 
@@ -195,15 +159,19 @@ function Trail({ origin, path }: { origin: string; path: string }) {
 
 function Nodes({ origin, path, live }: { origin: string; path: string; live: number }) {
   const [files, setFiles] = useState<Pick<TreePage, 'hidden_mounts' | 'truncated'>>({});
-  const pages = usePages<TreeNode, string>(async (after) => {
-    const page = await call<TreePage>('userinterface.tree', {
-      ...{ origin, path, limit: 250, shadows: true },
-      ...(after !== undefined && { after }),
-    });
-    if (after === undefined) setFiles(page);
-    return page;
-  }, live);
-  const { rows, isEnd, isLoading, error, more } = pages;
+  const pages = usePages<TreeNode, string>(
+    async (after) => {
+      const page = await call<TreePage>('userinterface.tree', {
+        ...{ origin, path, limit: 250, shadows: true },
+        ...(after !== undefined && { after }),
+      });
+      if (after === undefined) setFiles(page);
+      return page;
+    },
+    live,
+    leftRow(),
+  );
+  const { rows, isEnd, more } = pages;
   const { hidden_mounts: hidden = [], truncated: isTruncated = false } = files;
   const notes = [
     ...(hidden.length > 0 ? [t.hiddenMounts(hidden.map((one) => `[disk.${one}]`).join(', '))] : []),
@@ -213,30 +181,19 @@ function Nodes({ origin, path, live }: { origin: string; path: string; live: num
       {note}
     </p>
   ));
-  if (isEnd && rows.length === 0) {
-    return (
-      <>
-        <div class="empty">
-          <h2>{t.empty}</h2>
-          <p>{t.emptyHint}</p>
-        </div>
-        {notes}
-      </>
-    );
-  }
   return (
     <>
-      <Fault error={error} />
-      <StaleList {...pages} />
-      <VirtualList
-        label={t.tree}
-        rows={rows}
-        isEnd={isEnd}
-        onEnd={more}
-        row={(node) => <NodeRow origin={origin} node={node} />}
-      />
+      <ListFrame pages={pages} empty={t.empty} emptyHint={t.emptyHint}>
+        <VirtualList
+          label={t.tree}
+          rows={rows}
+          isEnd={isEnd}
+          keepsPlace
+          onEnd={more}
+          row={(node) => <NodeRow origin={origin} node={node} />}
+        />
+      </ListFrame>
       {notes}
-      {isLoading ? <Busy /> : null}
     </>
   );
 }
@@ -322,6 +279,7 @@ function Found({ query }: { query: ListQuery }) {
         ...(after !== undefined && { after }),
       }),
     useLive(['changes', 'times']),
+    leftRow(),
   );
   const { rows, isEnd, isLoading, error, more } = pages;
   const isSearch = query.text !== undefined || query.kind !== undefined;
@@ -331,32 +289,34 @@ function Found({ query }: { query: ListQuery }) {
   });
   return (
     <>
-      <VirtualList
-        label={t.list}
-        rows={rows}
-        isEnd={isEnd}
-        onEnd={more}
-        row={({ id, path, origin, kind }) => (
-          <a class="row rule-columns" href={`#/pages/${id}`}>
-            <span class="row-main" dir="auto">
-              {path}
-            </span>
-            <span class="quiet rule-wide">{origin === '*' ? '' : origin}</span>
-            <span>
-              <span class="tag">{kind}</span>
-            </span>
-            <span class="quiet rule-wide">
-              <InsertTime id={id} />
-            </span>
-          </a>
+      <ListFrame pages={pages} empty={isSearch ? t.noMatch : t.empty} busy={t.searching}>
+        <VirtualList
+          label={t.list}
+          rows={rows}
+          isEnd={isEnd}
+          keepsPlace
+          onEnd={more}
+          row={({ id, path, origin, kind }) => (
+            <a class="row rule-columns" href={`#/pages/${id}`}>
+              <span class="row-main" dir="auto">
+                {path}
+              </span>
+              <span class="quiet rule-wide">{origin === '*' ? '' : origin}</span>
+              <span>
+                <span class="tag">{kind}</span>
+              </span>
+              <span class="quiet rule-wide">
+                <InsertTime id={id} />
+              </span>
+            </a>
+          )}
+        />
+        {rows.length === 0 ? null : (
+          <p class="note" role="status">
+            {t.found(rows.length, isEnd)}
+          </p>
         )}
-      />
-      <p class="note" role="status">
-        {isLoading && rows.length === 0 ? t.searching : t.found(rows.length, isEnd)}
-      </p>
-      {rows.length === 0 && isEnd ? <p class="empty">{isSearch ? t.noMatch : t.empty}</p> : null}
-      <Fault error={error} />
-      <StaleList {...pages} />
+      </ListFrame>
     </>
   );
 }

@@ -1,6 +1,9 @@
-import { call, service, type Json, type JsonObject } from '../api/api.ts';
-import { engineHtml, isShownEngine } from '../components/engine-html.ts';
+import { call, fetchPage, service, type Json, type JsonObject } from '../api/api.ts';
+import { madeOf, withoutLoader } from '../components/framed-page.ts';
 import { previewInput, type VisitorInput } from '../components/visitor-fields.tsx';
+import { texts } from '../texts.ts';
+
+const t = texts.editor;
 
 /** The fields of a page rule that a preview needs, as they are in the form. */
 export interface PreviewedPage {
@@ -10,6 +13,7 @@ export interface PreviewedPage {
   readonly contenttype: string;
   readonly lang: string;
   readonly engine: string;
+  readonly table: string;
   readonly content: string;
   readonly enginedata: Json;
 }
@@ -17,13 +21,17 @@ export interface PreviewedPage {
 /** A page as a visitor gets it, as far as the form has it. */
 export interface RenderedPage {
   /** Undefined for a page that the form cannot show. */
-  readonly html: string | undefined;
+  readonly html?: string;
+  /** What an engine makes for the element of a generic page. */
+  readonly part?: string;
+  /** In what it differs from the page that a visitor gets; or why there is none. */
+  readonly notes: readonly string[];
+  /** Why it is without what its engine makes. */
+  readonly failure?: unknown;
   /** The branch of `enginedata.when`; undefined without one. */
-  readonly matched: string | undefined;
-  /** Whether the conditions in the form are not those that the server has evaluated. */
-  readonly hasOtherConditions: boolean;
-  /** Whether it shows rows of tables. */
-  readonly hasRows?: boolean;
+  readonly matched?: string | undefined;
+  /** The branches of the form; undefined if its conditions are those that the server evaluates. */
+  readonly branches?: readonly string[] | undefined;
 }
 
 /** The part of an answer of get_render that templates use. */
@@ -36,6 +44,13 @@ function isObject(value: Json | undefined): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
+interface RenderOptions {
+  readonly visitor: VisitorInput;
+  /** The branch of `when` to show where the server does not know the conditions of the form. */
+  readonly branch: string;
+  readonly signal: AbortSignal;
+}
+
 /**
  * Renders a page for a visitor. The server evaluates the conditions of the saved rule; content and
  * data are those of the form. `saved` is undefined for a new page. Rejects with the failure of a
@@ -44,47 +59,89 @@ function isObject(value: Json | undefined): value is JsonObject {
 export async function renderPage(
   page: PreviewedPage,
   saved: (JsonObject & { readonly id: string }) | undefined,
-  { visitor, signal }: { readonly visitor: VisitorInput; readonly signal: AbortSignal },
+  { visitor, branch, signal }: RenderOptions,
 ): Promise<RenderedPage> {
   const { kind, content, engine, enginedata } = page;
-  if (kind === 'content' && content !== '') {
-    return { html: contentHtml(page), matched: undefined, hasOtherConditions: false };
-  }
-  if (!isShownEngine(engine) || !isObject(enginedata)) {
-    return { html: undefined, matched: undefined, hasOtherConditions: false };
-  }
-  const { when, ...rest } = enginedata;
-  const needsServer = Array.isArray(when) || engine === 'template';
+  if (kind === 'content' && content !== '') return { html: contentHtml(page), notes: [] };
+  const why = whyNone(page, saved);
+  if (why !== undefined) return { notes: [why] };
+  const { when, ...rest } = isObject(enginedata) ? enginedata : {};
+  const savedData = isObject(saved?.enginedata) ? saved.enginedata : {};
+  const isKnown =
+    JSON.stringify(conditionsOf(when)) === JSON.stringify(conditionsOf(savedData.when));
+  const needsServer = Array.isArray(when) || engine !== 'html';
   const found =
     saved && needsServer ? await answerFor(saved, page, { visitor, signal }) : undefined;
-  const matched = Array.isArray(when) ? (found?.matched ?? 'default') : undefined;
-  const savedData = isObject(saved?.enginedata) ? saved.enginedata : {};
+  const chosen = isKnown || branch === '' ? found?.matched : branch;
+  const matched = Array.isArray(when) ? (chosen ?? 'default') : undefined;
   const data = { ...rest, ...branchData(when, matched, rest) };
-  const answer = { ...noAnswer(page), ...found, enginedata: data };
-  const { html, hasRows } = await engineHtml(engine, answer, signal);
+  const answer = { ...noAnswer(page), ...found, ...ownFields(page), enginedata: data };
+  const made = await madeOf(answer, signal);
   return {
-    html: withoutScripts(engine, html),
-    hasRows,
+    ...made,
+    html: await genericPage(page, data, signal),
     matched,
-    hasOtherConditions:
-      JSON.stringify(conditionsOf(when)) !== JSON.stringify(conditionsOf(savedData.when)),
+    ...(!isKnown && { branches: branchesOf(when) }),
   };
 }
 
-/** The engine removes scripts from what a template makes; the frame does not run them. */
-function withoutScripts(engine: string, html: string): string {
-  if (engine !== 'template') return html;
-  return `<meta http-equiv="Content-Security-Policy" content="script-src 'none'">${html}`;
+/** Why the form cannot show a page; undefined if it can. */
+function whyNone(
+  { kind, content, engine, enginedata }: PreviewedPage,
+  saved: JsonObject | undefined,
+): string | undefined {
+  if (kind === 'content.fetch') return saved === undefined ? t.fetchedLater : t.fetched;
+  if (kind === 'resolve') return t.resolves;
+  if (typeof saved?.asset === 'string') return t.assetPreview(saved.asset);
+  if (engine === '') return kind === 'content' && content === '' ? t.emptyPreview : t.noEngine;
+  return isObject(enginedata) || enginedata === null ? undefined : t.badJson;
+}
+
+/** The generic page without what its engine makes: that of the data, else the built-in one. */
+async function genericPage(
+  { origin }: PreviewedPage,
+  { page }: JsonObject,
+  signal: AbortSignal,
+): Promise<string> {
+  const css = new URL('page.css', service).href;
+  const builtIn =
+    '<meta name="viewport" content="width=device-width, initial-scale=1">' +
+    `<link rel="stylesheet" href="${css}"><main id="waymark"></main>`;
+  if (typeof page !== 'string' || !page.startsWith('/')) return builtIn;
+  const place = { origin: origin === '*' ? service.origin : origin, path: page };
+  const response = await fetchPage(place, { signal }).catch((error: unknown) => {
+    if (signal.aborted) throw error;
+    return undefined;
+  });
+  const isHtml = response?.headers.get('content-type')?.includes('html') === true;
+  return response?.ok === true && isHtml ? withoutLoader(await response.text()) : builtIn;
 }
 
 function contentHtml({ content, contenttype }: PreviewedPage): string {
   if (contenttype === '' || contenttype.includes('html')) return content;
+  // As browsers do with a picture that has an address of its own: none of its scripts runs.
+  if (contenttype.startsWith('image/svg')) {
+    return `<img alt="" src="data:image/svg+xml,${encodeURIComponent(content)}">`;
+  }
   return `<pre>${content.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</pre>`;
+}
+
+/** The fields of the form that an engine gets. */
+function ownFields({ kind, engine, table }: PreviewedPage) {
+  return { kind, engine, table: table === '' ? null : table };
 }
 
 /** What get_render answers for a page that is not saved. */
 function noAnswer({ path, origin, lang }: PreviewedPage): JsonObject {
-  return { path, origin, lang: lang === '' ? null : lang, query: {}, capture: null, user: null };
+  return {
+    id: '',
+    path,
+    origin,
+    lang: lang === '' ? null : lang,
+    query: {},
+    capture: null,
+    user: null,
+  };
 }
 
 /** The answer of get_render for the visitor; undefined if another rule answers. */
@@ -111,6 +168,11 @@ async function answerFor(
 function conditionsOf(when: Json | undefined): readonly Json[] {
   if (!Array.isArray(when)) return [];
   return (when as readonly Json[]).map((branch) => (isObject(branch) ? (branch.if ?? null) : null));
+}
+
+/** The names of the branches, as get_render calls them, with their conditions. */
+function branchesOf(when: Json | undefined): readonly string[] {
+  return conditionsOf(when).map((condition) => JSON.stringify(condition ?? {}));
 }
 
 function branchData(

@@ -1,4 +1,4 @@
-import { useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { call, firstOrigin, isBound } from '../api/api.ts';
 import { chooseDraft } from '../api/draft.ts';
 import { currentDraft, type ChosenDraft } from '../api/session.ts';
@@ -187,10 +187,23 @@ function Chosen({ found, onForget }: { found: Found; onForget: () => void }) {
   const { error, isRunning, run } = useAction(() => undefined);
   const replace = useReplace(found, name);
   const chosen = pages.filter(({ id, problem }) => problem === undefined && !left.has(id));
-  if (pages.length === 0) return <p class="empty">{t.nothing(examined)}</p>;
+  const said = useRef<HTMLParagraphElement>(null);
+  // On a phone the form fills the screen: what was found would be out of sight.
+  useLayoutEffect(() => {
+    said.current?.scrollIntoView({ block: isInView(said.current) ? 'nearest' : 'center' });
+  }, []);
+  if (pages.length === 0) {
+    return (
+      <p ref={said} class="empty">
+        {t.nothing(examined)}
+      </p>
+    );
+  }
   return (
     <section>
-      <p role="status">{t.found(pages, examined)}</p>
+      <p ref={said} role="status">
+        {t.found(pages, examined)}
+      </p>
       {isCut ? <p class="note">{t.cut}</p> : null}
       <form
         class="replace-bar"
@@ -220,6 +233,10 @@ function Chosen({ found, onForget }: { found: Found; onForget: () => void }) {
       <FoundPages pages={pages} left={left} onLeft={setLeft} />
     </section>
   );
+}
+
+function isInView(element: Element): boolean {
+  return element.getBoundingClientRect().bottom <= window.innerHeight;
 }
 
 /** Replaces in pages: it makes the draft, if there is none yet, and leads to its comparison. */

@@ -2,6 +2,19 @@
 
 let lastId = 0;
 
+/** The HTML of an element with the values that its controls have now. */
+export function htmlOf(element) {
+  for (const control of element.querySelectorAll('input')) {
+    if (['checkbox', 'radio'].includes(control.type)) control.defaultChecked = control.checked;
+    else if (control.type !== 'file') control.defaultValue = control.value;
+  }
+  for (const control of element.querySelectorAll('textarea')) control.defaultValue = control.value;
+  for (const option of element.querySelectorAll('option')) {
+    option.defaultSelected = option.selected;
+  }
+  return element.outerHTML;
+}
+
 /** An element with properties, attributes (`aria-…`, `role`) and children. */
 export function tag(name, properties = {}, ...children) {
   const element = document.createElement(name);

@@ -1,12 +1,16 @@
 import { readContent } from '../../http/content/content.ts';
 import { noBody, replyField, withoutCaching, withoutFields, type Reply } from '../../http/reply.ts';
+import { parametersOf } from '../../http/query.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import { previewCookie } from '../../model/preview.ts';
 import type { IncomingRequest } from '../incoming-request.ts';
 import { previewBytesMax } from '../limits.ts';
 import type { DraftSite, Serving } from '../serving.ts';
 
-/** The answer to a link of a preview, or to the end of one: a cookie, and the way to the site. */
+/**
+ * The answer to a link of a preview, or to the end of one: a cookie, and the way to the page of the
+ * parameter `to`, else to the front page.
+ */
 export function previewLinkReply(
   { previews, config }: Pick<Serving, 'previews' | 'config'>,
   path: string,
@@ -20,7 +24,8 @@ export function previewLinkReply(
   const value = found === undefined ? '' : token;
   const secure = target.origin.startsWith('https:') ? '; Secure' : '';
   const cookie = `${previewCookie}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Lax`;
-  const fields = ['Location', config.server.base === '' ? '/' : `${config.server.base}/`];
+  const front = config.server.base === '' ? '/' : `${config.server.base}/`;
+  const fields = ['Location', ownPath(target.query) ?? front];
   return {
     status: 302,
     fields: [
@@ -31,6 +36,16 @@ export function previewLinkReply(
     body: noBody,
     source: 'svc1',
   };
+}
+
+/** The path and query that `to` names; undefined for none, and for the address of another site. */
+function ownPath(query: string): string | undefined {
+  const { to } = parametersOf(query);
+  const here = 'http://site.invalid';
+  if (typeof to !== 'string' || !to.startsWith('/') || !URL.canParse(to, here)) return undefined;
+  const { origin, pathname, search } = new URL(to, here);
+  // A path that begins with two slashes is an address without a scheme.
+  return origin === here && !pathname.startsWith('//') ? pathname + search : undefined;
 }
 
 /** Fields with which a client might get less than the whole page, or a coding of it. */
