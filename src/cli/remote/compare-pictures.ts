@@ -43,8 +43,8 @@ export function requireChromium(): string {
 
 /**
  * Takes a picture of each URL that differs, live and in the draft, and writes a page that shows
- * both side by side. Resolves to what it has done, in a sentence. A link to a preview of the draft shows
- * the draft; it is revoked at the end.
+ * both side by side. Resolves to what it has done, in a sentence. A link to a preview of the draft
+ * shows the draft; it is revoked at the end.
  */
 export async function takePictures(
   program: string,
@@ -116,7 +116,8 @@ async function pictureOf(
 }
 
 const style =
-  '<style>main{max-width:none;padding-top:3rem}.sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem}' +
+  '<style>main{max-width:none;padding-top:3rem}' +
+  '.sides{display:grid;grid-template-columns:1fr 1fr;gap:1rem}' +
   'figure{margin:0}img{width:100%;border:1px solid}pre{overflow:auto}</style>';
 
 function rowSection(row: ComparedRow, pictures: readonly (Picture | undefined)[]): string {
