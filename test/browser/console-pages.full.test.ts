@@ -4,7 +4,7 @@ import type { Page } from 'playwright-core';
 import { startSite } from '../harness.ts';
 import { assertOpenToAll } from './axe.ts';
 import { oneBrowser } from './browser.ts';
-import { code, goTo, heading, openConsole, realTroubles } from './console-tab.ts';
+import { code, goTo, heading, openConsole, realTroubles, untilTrue } from './console-tab.ts';
 
 const openTab = oneBrowser();
 const count = 100_000;
@@ -72,12 +72,12 @@ suite('the list of 100,000 page rules', () => {
       box.scrollTop = 44 * 150;
     });
     await row('/f100/p1150').waitFor();
-    await page.waitForFunction('history.state?.row === 150');
+    await untilTrue(page, 'history.state?.row === 150');
     await row('/f100/p1150').click();
     await heading(page, '/f100/p1150');
     await page.goBack();
     await row('/f100/p1150').waitFor();
-    await page.waitForFunction('document.querySelector(".virtual").scrollTop === 44 * 150');
+    await untilTrue(page, 'document.querySelector(".virtual").scrollTop === 44 * 150');
     await page.goForward();
     await heading(page, '/f100/p1150');
     // A new visit begins at the start.

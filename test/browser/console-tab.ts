@@ -89,3 +89,17 @@ export async function holdNext(page: Page, address: string | RegExp) {
     },
   };
 }
+
+/**
+ * Resolves once an expression is true in a page. The policy of the console forbids the `eval` with
+ * which waitForFunction looks again.
+ */
+export async function untilTrue(page: Page, expression: string): Promise<void> {
+  await page.evaluate(`new Promise((resolve) => {
+    const look = () => {
+      if (${expression}) resolve();
+      else requestAnimationFrame(look);
+    };
+    look();
+  })`);
+}

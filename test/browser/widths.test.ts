@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { startSite } from '../harness.ts';
 import { oneBrowser } from './browser.ts';
-import { signIn } from './console-tab.ts';
+import { signIn, untilTrue } from './console-tab.ts';
 import { writeSeries } from './screens.ts';
 import { assertFits, everyWay, prepareWidths, tooWideAt, zoomed } from './widths.ts';
 
@@ -21,18 +21,12 @@ suite('after a change of the window', () => {
     await assertFits(page, 'the overview', [...everyWay, ...zoomed]);
     // Once its observer has run, a chart fills its place.
     await page.setViewportSize({ width: 390, height: 900 });
-    // The policy of the console forbids the `eval` with which waitForFunction looks again.
-    await page.evaluate(`new Promise((resolve) => {
-      const isFilled = (plot) =>
+    await untilTrue(
+      page,
+      `[...document.querySelectorAll('.plot')].every((plot) =>
         plot.clientWidth < 390 && plot.querySelector('.u-wrap').offsetWidth === plot.clientWidth &&
-        plot.querySelector('.u-over').offsetWidth < plot.clientWidth;
-      const look = () => {
-        const plots = [...document.querySelectorAll('.plot')];
-        if (plots.every(isFilled)) resolve();
-        else requestAnimationFrame(look);
-      };
-      look();
-    })`);
+        plot.querySelector('.u-over').offsetWidth < plot.clientWidth)`,
+    );
   });
 
   test('what a script has still to mend is found', async (t) => {

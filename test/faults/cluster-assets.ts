@@ -24,6 +24,8 @@ const lifeMsMax = 400;
 /** How long the others go on after a kill. */
 const afterKillMs = 100;
 const bytesMax = 3_000_000;
+/** Most files are short: each machine keeps all of them, on a disk of 1 GiB. */
+const shortness = 8;
 /** After so many kills of machines, the next one is that of a server of NATS as well. */
 const natsKillEvery = 10;
 /** How long an election of a leader, and what waits for it, may take. */
@@ -124,7 +126,7 @@ async function uploadOn(at: WaymarkMember, own: readonly string[], load: Load): 
   for (let turn = 0; load.isLoading; turn += 1) {
     const name = own[turn % own.length] ?? '';
     const asset = assets.get(name) ?? assert.fail();
-    const content = randomBytes(1 + Math.floor(Math.random() ** 3 * bytesMax));
+    const content = randomBytes(1 + Math.floor(Math.random() ** shortness * bytesMax));
     asset.possible.add(digestOf(content));
     const upload = { name, content };
     const outcome =
