@@ -31,9 +31,11 @@ export async function knownCertificates(config: Config, nowMs: number): Promise<
   if (cluster.secretsKeyFile !== undefined) return known;
   const folder = new AcmeFolder(server.data, tls.acme);
   try {
-    const own = tls.acme.hosts.map((host) => loadAcmeCertificate(host, folder));
-    const onDemand = tls.acme.onDemandUrl === undefined ? [] : loadOnDemandCertificates(folder);
-    const loaded = [...(await Promise.all(own)), ...(await onDemand)];
+    const [own, onDemand] = await Promise.all([
+      Promise.all(tls.acme.hosts.map((host) => loadAcmeCertificate(host, folder))),
+      tls.acme.onDemandUrl === undefined ? [] : loadOnDemandCertificates(folder),
+    ]);
+    const loaded = [...own, ...onDemand];
     return {
       states: [
         ...states,
