@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
-import { dirname, join } from 'node:path';
+import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { version } from '../../src/version.ts';
 import { generatedReference } from '../reference/reference.ts';
@@ -60,12 +60,29 @@ export async function buildDocs(out: string): Promise<readonly string[]> {
   files.set('site/theme/overview.svg', await theme('overview.svg'));
   files.set('llms.txt', llmsText(pages));
   files.set('llms-full.txt', pages.map(({ markdown }) => publishedMarkdown(markdown)).join('\n'));
-  await rm(out, { recursive: true, force: true });
-  for (const [path, text] of files) {
-    await mkdir(dirname(join(out, path)), { recursive: true });
-    await writeFile(join(out, path), text);
-  }
+  await writeFolder(out, files);
   return [...files.keys()];
+}
+
+/**
+ * Writes the files that differ, and removes those that are no longer there: a server may read the
+ * others meanwhile, such as while `npx waymark` prepares a clone.
+ */
+async function writeFolder(out: string, files: ReadonlyMap<string, string>): Promise<void> {
+  for (const [path, text] of files) {
+    const file = join(out, path);
+    const before = await readFile(file, 'utf8').catch(() => undefined);
+    if (before === text) continue;
+    await mkdir(dirname(file), { recursive: true });
+    const made = `${file}.${process.pid}`;
+    await writeFile(made, text);
+    await rename(made, file);
+  }
+  for (const entry of await readdir(out, { recursive: true, withFileTypes: true })) {
+    const file = join(entry.parentPath, entry.name);
+    const path = relative(out, file).replaceAll('\\', '/');
+    if (entry.isFile() && !files.has(path)) await rm(file, { force: true });
+  }
 }
 
 /** The entries of the full-text search: one for each part of a page below a heading. */

@@ -69,9 +69,7 @@ export async function loadPublicFiles(
     files.set(path, publicFile(script, await readFile(fileURLToPath(module))));
   }
   const references = new Map<string, EngineReference>();
-  for (const path of await readdir(folder, { recursive: true })) {
-    // These have header fields of their own (console-files.ts, docs-files.ts), or are being built.
-    if (/^(?:console|docs)[./\\]/.test(path)) continue;
+  for (const path of await ownPaths(folder)) {
     const contentType = contentTypes.get(extname(path));
     if (contentType !== undefined) {
       files.set(`/${path.replaceAll('\\', '/')}`, publicFile(contentType, await read(path)));
@@ -85,6 +83,21 @@ export async function loadPublicFiles(
     page: (values) => genericPage(template, values),
     docs: await loadDocsFiles(docsFolder),
   };
+}
+
+/**
+ * The paths in the folder, except in those of the console and of the documentation: these have
+ * header fields of their own (console-files.ts, docs-files.ts), and a build may replace them now.
+ */
+async function ownPaths(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { withFileTypes: true });
+  const own = entries.filter(({ name }) => !/^(?:console|docs)(?:\.|$)/.test(name));
+  const lists = own.map(async (entry) => {
+    if (!entry.isDirectory()) return [entry.name];
+    const inside = await readdir(join(folder, entry.name), { recursive: true });
+    return inside.map((path) => join(entry.name, path));
+  });
+  return (await Promise.all(lists)).flat();
 }
 
 /** The known event types as the entries of a description list of HTML. */

@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
-import { globSync, readFileSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join, posix } from 'node:path';
 import { suite, test } from 'node:test';
+import { buildDocs } from '../../docs/site/build.ts';
 import { docsFolder, sections } from '../../docs/site/contents.ts';
 import { project } from '../tidy/sources.ts';
 import { builtDocs } from './built-docs.ts';
 
-const { docs } = await builtDocs();
+const { folder: builtFolder, docs } = await builtDocs();
 const pages = new Map(
   [...docs]
     .filter(([, { file }]) => file.contentType.startsWith('text/html'))
@@ -78,5 +79,19 @@ suite('the documentation', () => {
       if (markdown !== 'index.md') assert.ok(list.includes(`(./${markdown})`), markdown);
     }
     assert.ok((docs.get('llms-full.txt')?.file.bytes.length ?? 0) > 100_000);
+  });
+
+  test('is built again in place: what has not changed stays, and what is not in it goes', async () => {
+    const [same, changed, other] = ['index.html', 'llms.txt', 'former.html'].map((name) =>
+      join(builtFolder, name),
+    ) as [string, string, string];
+    const before = statSync(same).ino;
+    const text = readFileSync(changed, 'utf8');
+    writeFileSync(changed, 'before');
+    writeFileSync(other, 'before');
+    await buildDocs(builtFolder);
+    assert.equal(statSync(same).ino, before);
+    assert.equal(readFileSync(changed, 'utf8'), text);
+    assert.ok(!existsSync(other));
   });
 });
