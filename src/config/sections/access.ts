@@ -104,9 +104,9 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
   },
   deny_countries: {
     about:
-      'Condition: the country of the client is none of these. Needs `[geo]`. Clients without a ' +
-      'country are let in, such as those of private networks; `XX` refuses them as well. If ' +
-      'nobody can say the country of another address, it is refused.',
+      'Condition: the country of the client is none of these. Needs `[geo]`. Addresses of ' +
+      'private networks have no country: they are let in, unless `XX` is in the list. A public ' +
+      'address is refused if its country is not known.',
     example: 'RU, XX',
   },
   users: {
