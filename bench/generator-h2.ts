@@ -4,7 +4,8 @@
 // test. Its argument is a LoadOrder as JSON; it prints a LoadResult without the CPU time.
 import { connect, type TLSSocket } from 'node:tls';
 import { beginning, flags, frame, literal, readFrames, types } from './http2-frames.ts';
-import type { LoadOrder, LoadResult } from './load.ts';
+import { printResult } from './generator-result.ts';
+import type { LoadOrder } from './load.ts';
 import { visitFiles } from './scenarios.ts';
 import { firstVisitor, visitorFields } from './visitors.ts';
 
@@ -164,19 +165,6 @@ function isRefusal(block: Buffer): boolean {
 
 function finish(): void {
   over = true;
-  const seconds = (performance.now() - started) / 1_000;
+  printResult({ startedMs: started, latenciesMs, bytes, refused, broken });
   for (const socket of sockets) socket.destroy();
-  latenciesMs.sort((a, b) => a - b);
-  const percentileUs = (share: number): number =>
-    Math.round((latenciesMs[Math.floor(latenciesMs.length * share)] ?? 0) * 1_000);
-  const result: Omit<LoadResult, 'cpuUs'> = {
-    requests: latenciesMs.length,
-    seconds,
-    bytes,
-    p50Us: percentileUs(0.5),
-    p99Us: percentileUs(0.99),
-    refused,
-    broken,
-  };
-  process.stdout.write(`${JSON.stringify(result)}\n`);
 }

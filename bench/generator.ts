@@ -2,7 +2,8 @@
 // each. Its argument is a LoadOrder as JSON; it prints a LoadResult without the CPU time.
 import { connect, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
-import type { LoadOrder, LoadResult } from './load.ts';
+import { printResult } from './generator-result.ts';
+import type { LoadOrder } from './load.ts';
 import { firstVisitor, visitorFields } from './visitors.ts';
 
 const order = JSON.parse(process.argv[2] ?? '') as LoadOrder;
@@ -100,19 +101,6 @@ function contentLength(header: string): number {
 
 function finish(): void {
   over = true;
-  const seconds = (performance.now() - started) / 1000;
+  printResult({ startedMs: started, latenciesMs, bytes, refused, broken });
   for (const socket of sockets) socket.destroy();
-  latenciesMs.sort((a, b) => a - b);
-  const percentileUs = (share: number): number =>
-    Math.round((latenciesMs[Math.floor(latenciesMs.length * share)] ?? 0) * 1000);
-  const result: Omit<LoadResult, 'cpuUs'> = {
-    requests: latenciesMs.length,
-    seconds,
-    bytes,
-    p50Us: percentileUs(0.5),
-    p99Us: percentileUs(0.99),
-    refused,
-    broken,
-  };
-  process.stdout.write(`${JSON.stringify(result)}\n`);
 }
