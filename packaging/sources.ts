@@ -30,7 +30,6 @@ export async function bundleSources(
     readFileSync(join(project, path), 'utf8').includes(ownThread),
   );
   const common = {
-    // src/version.ts expects its file right below the folder of the package.
     entryNames: '[name]',
     outdir,
     bundle: true,
@@ -58,13 +57,18 @@ export async function bundleSources(
   return metafile;
 }
 
+/** What the command line loads when it is needed, and `serve.js` needs, too. */
+const neededToServe = /\/(?:serve|program|read)\.ts$/;
+
 /** Leaves out the commands that `serve.js` never runs. */
 const otherCommands: Plugin = {
   name: 'other-commands',
   setup(bundler) {
-    bundler.onResolve({ filter: /^\.\/(?:local\/|remote\/|completion\.|manual\.)/ }, (found) => {
-      const isCommand = found.kind === 'dynamic-import' && found.importer.endsWith('/cli/cli.ts');
-      return isCommand ? { path: 'other-command', namespace: 'other-command' } : undefined;
+    bundler.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ kind, importer, path }) => {
+      const isLoaded = kind === 'dynamic-import' && importer.endsWith('/cli/cli.ts');
+      return isLoaded && !neededToServe.test(path)
+        ? { path: 'other-command', namespace: 'other-command' }
+        : undefined;
     });
     bundler.onLoad({ filter: /^/, namespace: 'other-command' }, () => ({
       contents: "throw new Error('This program only has the command `serve`.');",
@@ -96,7 +100,7 @@ const lazyPackages: Plugin = {
   name: 'lazy-packages',
   setup(bundler) {
     const own = 'const require = createRequire(import.meta.url);\n';
-    bundler.onLoad({ filter: /\/src\/model\/common\/lazy-packages\.ts$/ }, async ({ path }) => {
+    bundler.onLoad({ filter: /\/src\/.*\/lazy-packages\.ts$/ }, async ({ path }) => {
       const text = await readFile(path, 'utf8');
       if (!text.includes(own)) throw new Error(`${path} does not contain: ${own}`);
       // Without its packages, the bundle needs that `require`.

@@ -21,31 +21,42 @@ export interface FileGroup {
  */
 const groups: readonly { readonly folders: readonly string[]; readonly parts?: number }[] = [
   { folders: ['browser'], parts: 3 },
-  { folders: ['api'] },
-  { folders: ['server'] },
-  { folders: ['webhooks', 'nodes', 'hosts', 'follow', 'access', 'login'] },
-  { folders: ['acme', 'cache', 'observability', 'outbound', 'proxy', 'static', 'assets'] },
-  { folders: ['cli'] },
-  { folders: ['store', 'cluster', 'faults'] },
-  { folders: ['server/corpus', 'server/h1', 'server/h1-fast', 'server/h2', 'server/tls'] },
+  { folders: ['api', 'core/operations', 'modules/drafts', 'modules/rules', 'modules/tables'] },
+  { folders: ['server', 'core/pipeline', 'modules/console', 'modules/mcp'] },
   {
     folders: [
-      ...[
-        'breadcrumbs',
-        'client',
-        'compression',
-        'config',
-        'console',
-        'convert',
-        'http',
-        'model',
-        'pages',
-      ],
-      ...['rendering', 'rules', 'site', 'tables', 'visitors'],
+      ...['webhooks', 'nodes', 'hosts', 'follow', 'access', 'login'],
+      ...modules('webhooks', 'nodes', 'hosts', 'follow', 'access', 'login', 'peers'),
+    ],
+  },
+  {
+    folders: [
+      ...['acme', 'cache', 'observability', 'outbound', 'proxy', 'static', 'assets'],
+      ...['core/outbound', 'core/report'],
+      ...modules('acme', 'cache', 'logs', 'proxy', 'files', 'assets', 'rates'),
+    ],
+  },
+  { folders: ['cli', 'modules/transfer', 'modules/upkeep', 'modules/keys'] },
+  { folders: ['store', 'cluster', 'faults', 'core/log', 'modules/cluster', 'modules/visits'] },
+  {
+    folders: [
+      ...['server/corpus', 'server/h1', 'server/h1-fast', 'server/h2', 'server/tls'],
+      'core/server',
+    ],
+  },
+  {
+    folders: [
+      ...['breadcrumbs', 'client', 'compression', 'config', 'console', 'convert', 'http', 'model'],
+      ...['pages', 'rendering', 'rules', 'site', 'tables', 'visitors'],
+      ...['core', 'modules'],
     ],
   },
   { folders: ['docs', 'tidy'] },
 ];
+
+function modules(...names: readonly string[]): readonly string[] {
+  return names.map((name) => `modules/${name}`);
+}
 
 /** Files that set the environment of others, which they import: each has its own process. */
 const alone = /(?:^|\/)same-tests\.full\.test\.ts$/;

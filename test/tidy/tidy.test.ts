@@ -5,6 +5,7 @@ import { test } from 'node:test';
 import { operationTypes } from '../../docs/reference/operation-types.ts';
 import { parseSource, project, readSources, type Source } from './sources.ts';
 
+const clientPath = 'src/client/client.ts';
 /** The types of all operations, whether this project uses them or not; it is not in Git. */
 const generated = 'src/client/operations.ts';
 const sources = [
@@ -19,32 +20,24 @@ const modules = readSources('public/**/*.js').filter(
 const browser = readSources('console/src/**/*.{ts,tsx}');
 const byPath = new Map([...sources, ...browser].map((source) => [source.path, source]));
 
-/** Layers of src/, from the ground: a file imports its own folder and lower layers only. */
+/** The rooms of src/, from the ground: a file imports its own room and lower ones. */
 const layers: readonly (readonly string[])[] = [
-  ['model'],
+  ['model', 'core/values'],
   ['client', 'tables'],
-  ['http', 'observability'],
-  ['config'],
+  ['http', 'observability', 'core/http', 'core/report'],
+  ['core/fair'],
+  ['config', 'core/config', 'core/background'],
   ['convert'],
-  ['store', 'outbound', 'rules', 'compression'],
-  [
-    'telemetry',
-    'webhooks',
-    'acme',
-    'nodes',
-    'cluster',
-    'visitors',
-    'static',
-    'proxy',
-    'follow',
-    'hosts',
-  ],
+  ['store', 'outbound', 'rules', 'compression', 'core/outbound', 'core/log'],
+  ['telemetry', 'webhooks', 'acme', 'nodes', 'cluster', 'visitors', 'static', 'proxy'],
+  ['follow', 'hosts'],
   ['breadcrumbs', 'cache', 'pages', 'access', 'login', 'assets'],
   ['rendering'],
-  ['site'],
-  ['api'],
-  ['server'],
-  ['data.ts', 'version.ts'],
+  ['site', 'core/pipeline'],
+  ['api', 'core/operations'],
+  ['server', 'core/server'],
+  ['modules'],
+  ['data.ts', 'version.ts', 'modules.ts'],
   ['write-thread.ts'],
   ['compose'],
   ['first-start.ts', 'start-node.ts'],
@@ -52,14 +45,39 @@ const layers: readonly (readonly string[])[] = [
   ['main.ts', 'cli'],
 ];
 
-const rooms = new Map(layers.flatMap((names, layer) => names.map((name) => [name, layer])));
+/** How many imports still run from the core to a module. The number only falls. */
+const coreToModulesMax = 225;
 
+/** How many imports still run from a room of the core to one above it. The number only falls. */
+const backUpMax = 9;
+
+/** Modules that still import each other. The list only gets shorter. */
+const mutualModules = [
+  'access ↔ rules',
+  'assets ↔ rules',
+  'breadcrumbs ↔ rules',
+  'compare ↔ drafts',
+  'drafts ↔ rules',
+  'nodes ↔ webhooks',
+  'proxy ↔ rules',
+  'rendering ↔ rules',
+];
+
+const layerByRoom = new Map(layers.flatMap((names, layer) => names.map((name) => [name, layer])));
+
+/** `core/log`, `modules`, `cli`, or the name of a file: what stands on a layer. */
 function roomOf(path: string): string {
-  return path.split('/')[1] ?? '';
+  const [, first = '', second = ''] = path.split('/');
+  return first === 'core' ? `core/${second}` : first;
+}
+
+/** The name of the module that a file belongs to. */
+function moduleOf(path: string): string | undefined {
+  return /^src\/modules\/([^/]+)\//.exec(path)?.[1];
 }
 
 function layerOf(path: string): number {
-  const layer = rooms.get(roomOf(path));
+  const layer = layerByRoom.get(roomOf(path));
   assert.notEqual(layer, undefined, `${path} stands on no layer`);
   return layer ?? 0;
 }
@@ -68,14 +86,50 @@ function offenders(isWrong: (source: Source) => boolean): readonly string[] {
   return sources.filter(isWrong).map(({ path }) => path);
 }
 
-test('a file imports its own folder and lower layers only', () => {
-  const wrong = sources.flatMap(({ path, imports }) =>
-    imports
+/** All imports from one room to another. */
+function importsAcross(): readonly { readonly path: string; readonly target: string }[] {
+  return sources.flatMap(({ path, imports }) =>
+    [...new Set(imports)]
       .filter((target) => target.startsWith('src/') && roomOf(target) !== roomOf(path))
-      .filter((target) => layerOf(target) >= layerOf(path) && roomOf(path) !== 'cli')
-      .map((target) => `${path} imports ${target}`),
+      .map((target) => ({ path, target })),
   );
-  assert.deepEqual(wrong, []);
+}
+
+const isMoved = (path: string): boolean => /^src\/(?:core|modules)\//.test(path);
+
+test('a file imports its own room and lower ones only', () => {
+  const upwards = importsAcross().filter(
+    ({ path, target }) => layerOf(target) >= layerOf(path) && roomOf(path) !== 'cli',
+  );
+  const print = ({ path, target }: { path: string; target: string }): string =>
+    `${path} imports ${target}`;
+  const intoModules = upwards.filter(({ target }) => moduleOf(target) !== undefined);
+  const fromCore = intoModules.filter(({ path }) => path.startsWith('src/core/'));
+  assert.ok(fromCore.length <= coreToModulesMax, `${fromCore.length} imports of modules`);
+  const backUp = upwards.filter(
+    ({ path, target }) => path.startsWith('src/core/') && target.startsWith('src/core/'),
+  );
+  assert.ok(backUp.length <= backUpMax, backUp.map(print).join('\n'));
+  const others = upwards.filter(({ path, target }) => !isMoved(path) && !isMoved(target));
+  assert.deepEqual(others.map(print), []);
+});
+
+test('no two modules import each other but those that did', () => {
+  const pairs = new Set(
+    sources.flatMap(({ path, imports }) => {
+      const from = moduleOf(path);
+      const targets = imports.map(moduleOf).filter((to) => to !== undefined && to !== from);
+      return from === undefined ? [] : targets.map((to) => `${from} → ${to}`);
+    }),
+  );
+  const mutual = [...pairs]
+    .map((pair) => pair.split(' → '))
+    .filter(([one = '', other = '']) => one < other && pairs.has(`${other} → ${one}`))
+    .map((names) => names.join(' ↔ '));
+  assert.deepEqual(
+    mutual.filter((pair) => !mutualModules.includes(pair)),
+    [],
+  );
 });
 
 test('no file imports itself by way of others', () => {
@@ -90,7 +144,7 @@ test('no file imports itself by way of others', () => {
 });
 
 /** The entries to the code: the command, and the client that other programs import. */
-const entries = ['src/cli/cli.ts', 'src/client/client.ts'];
+const entries = ['src/cli/cli.ts', clientPath];
 
 test('every file is imported from the command line or the client, and every export is used', () => {
   const reached = new Set<string>();
@@ -144,13 +198,23 @@ test('every export has a comment', () => {
   assert.deepEqual(missing, []);
 });
 
+/** Where a module has its part of the database. */
+const lmdbOutsideLog = [
+  'src/cache/storage/',
+  'src/modules/cache/storage/',
+  'src/modules/upkeep/verify/',
+  ...['cluster', 'drafts', 'nodes', 'rules', 'tables', 'visits', 'webhooks'].map(
+    (name) => `src/modules/${name}/log/`,
+  ),
+];
+
 test('only the store and the storage of the cache import lmdb, only the command line reads the process', () => {
   assert.deepEqual(
     offenders(
       ({ path, packages }) =>
         packages.includes('lmdb') &&
-        roomOf(path) !== 'store' &&
-        !path.startsWith('src/cache/storage/'),
+        !['store', 'core/log'].includes(roomOf(path)) &&
+        !lmdbOutsideLog.some((place) => path.startsWith(place)),
     ),
     [],
   );
@@ -162,7 +226,8 @@ test('only the store and the storage of the cache import lmdb, only the command 
   const connected = ({ path, packages, importedNames }: Source) =>
     (packages.some((name) => sockets.includes(name)) ||
       importedNames.some((name) => loaders.includes(name))) &&
-    !['server', 'outbound', 'acme'].includes(roomOf(path)) &&
+    !['server', 'outbound', 'acme', 'core/server', 'core/outbound'].includes(roomOf(path)) &&
+    !['acme', 'peers', 'logs'].includes(moduleOf(path) ?? '') &&
     path !== 'src/model/common/lazy-packages.ts';
   assert.deepEqual(offenders(connected), []);
   // The program of acme_dns_hook gets the environment of the server.
