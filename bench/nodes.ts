@@ -2,7 +2,7 @@
 // node, and what hundreds of nodes take at the centre; see bench/README.md.
 import { setTimeout as wait } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
-import { createWaymarkClient } from '../src/outbound/waymark-client.ts';
+import { createWaymarkClient } from '../src/modules/peers/waymark-client.ts';
 import { findPrograms, surroundings } from './machine.ts';
 import {
   post,

@@ -16,7 +16,7 @@ import { Passwords } from './access/passwords.ts';
 import { RateCounts, TokenBuckets, type TakeToken } from './access/token-buckets.ts';
 import { ineffectiveSettings } from './config/warnings.ts';
 import { configAfterReload, restartNeeded } from './config/restart.ts';
-import { TableHosts } from './hosts/hosts.ts';
+import { TableHosts } from './modules/hosts/hosts.ts';
 import { Failure } from './model/failure.ts';
 import { loadForVisitors } from './model/common/lazy-packages.ts';
 import { createCentralClient } from './nodes/central-client.ts';

@@ -7,7 +7,7 @@ import { createCentralClient } from './nodes/central-client.ts';
 import { copyFirst } from './nodes/copy.ts';
 import type { CopyParts } from './nodes/copy-rows.ts';
 import { NodeService } from './nodes/node-service.ts';
-import type { WaymarkClient } from './outbound/waymark-client.ts';
+import type { WaymarkClient } from './modules/peers/waymark-client.ts';
 import type { Log, Logs } from './observability/log.ts';
 import type { Emit } from './store/emit.ts';
 import type { Store } from './store/store.ts';

@@ -10,7 +10,7 @@ import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../model/limits.ts';
 import { generationName } from '../nodes/central-client.ts';
 import type { PassOn } from '../nodes/pass-on.ts';
-import type { ClientRequest } from '../outbound/waymark-client.ts';
+import type { ClientRequest } from '../modules/peers/waymark-client.ts';
 import { requireBoundOperation } from './bounds/operations.ts';
 import type { KeyRates } from './keys/key-rates.ts';
 import { isSessionToken } from './keys/session-token.ts';

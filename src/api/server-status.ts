@@ -12,7 +12,7 @@ import { Failure } from '../model/failure.ts';
 import type { SharedFilesState } from '../store/shared/shared-files.ts';
 import type { IndexBuild, Reads, SharedPart, StoreCounts, Store } from '../store/store.ts';
 import type { RowCheckProgress } from './tables/row-checks.ts';
-import type { TableHostState } from '../hosts/host-follower.ts';
+import type { TableHostState } from '../modules/hosts/host-follower.ts';
 import { defineOperation } from './operation.ts';
 import { knownNodes } from './webhooks/hook-placement.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, failureFrom } from '../model/failure.ts';
 import type { Log } from '../observability/log.ts';
-import type { WaymarkClient } from '../outbound/waymark-client.ts';
+import type { WaymarkClient } from '../modules/peers/waymark-client.ts';
 import type { SharedFiles } from '../store/shared/shared-files.ts';
 import type { Store } from '../store/store.ts';
 import { assetOf, assetTable, type Asset } from './asset.ts';

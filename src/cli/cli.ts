@@ -36,7 +36,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'convert',
     summary: 'convert a configuration of nginx, Caddy, Apache or Netlify',
-    load: async () => (await import('./local/convert.ts')).defineConvert,
+    load: async () => (await import('../modules/convert/command.ts')).defineConvert,
   },
   {
     name: 'key',
@@ -156,7 +156,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'follow',
     summary: 'copy the rows of tables to PostgreSQL as they change',
-    load: async () => (await import('./remote/follow.ts')).defineFollow,
+    load: async () => (await import('../modules/follow/command.ts')).defineFollow,
   },
   {
     name: 'backup',

@@ -2,7 +2,7 @@ import { createRates } from '../access/rates.ts';
 import { createExecute } from '../api/execute.ts';
 import { requireUnrevoked } from '../api/keys/authenticate.ts';
 import type { Config } from '../config/config.ts';
-import { createHostClient, type HostClient } from '../hosts/host-client.ts';
+import { createHostClient, type HostClient } from '../modules/hosts/host-client.ts';
 import { now } from '../model/common/clock.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import { createConnector, createDialler, type Dialler } from '../outbound/dialler.ts';

@@ -14,7 +14,7 @@ import type { AssetPages } from '../assets/asset-pages.ts';
 import type { VisitCounter } from '../breadcrumbs/visit-counter.ts';
 import type { CacheStore } from '../cache/cache-store.ts';
 import type { Compressors } from '../compression/compressors.ts';
-import type { TableHostState } from '../hosts/host-follower.ts';
+import type { TableHostState } from '../modules/hosts/host-follower.ts';
 import type { LiveAccess } from '../observability/live-access.ts';
 import type { Logs } from '../observability/log.ts';
 import type { MemoryUse } from '../observability/memory-use.ts';

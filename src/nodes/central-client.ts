@@ -1,4 +1,4 @@
-import { createWaymarkClient, type WaymarkClient } from '../outbound/waymark-client.ts';
+import { createWaymarkClient, type WaymarkClient } from '../modules/peers/waymark-client.ts';
 import type { Store } from '../store/store.ts';
 import { centralTimeoutMs } from './limits.ts';
 

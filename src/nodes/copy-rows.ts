@@ -1,7 +1,7 @@
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json/json.ts';
 import type { Log } from '../observability/log.ts';
-import type { WaymarkClient } from '../outbound/waymark-client.ts';
+import type { WaymarkClient } from '../modules/peers/waymark-client.ts';
 import type { Store } from '../store/store.ts';
 import { appliedCharactersMax, appliedRowsMax } from './limits.ts';
 

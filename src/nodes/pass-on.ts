@@ -1,6 +1,6 @@
 import { Failure } from '../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../model/json/json.ts';
-import type { ClientRequest, WaymarkClient } from '../outbound/waymark-client.ts';
+import type { ClientRequest, WaymarkClient } from '../modules/peers/waymark-client.ts';
 import type { Store } from '../store/store.ts';
 import { appliedWaitMs } from './limits.ts';
 
