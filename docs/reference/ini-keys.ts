@@ -7,7 +7,7 @@ import { logTexts, pathLogTexts } from '../../src/config/sections/log.ts';
 import { loginTexts } from '../../src/config/sections/login.ts';
 import { redirectTexts } from '../../src/config/sections/redirect.ts';
 import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
-import { telemetryTexts } from '../../src/config/sections/telemetry.ts';
+import { telemetryTexts } from '../../src/modules/telemetry/section.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
 
 type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };

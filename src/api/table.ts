@@ -5,7 +5,7 @@ import { cacheStatus, listCache, purgeCache } from './cache.ts';
 import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
 import { listChanges } from './changes.ts';
 import { listDraftChanges } from './drafts/changes.ts';
-import { compareDraft } from './drafts/compare.ts';
+import { compareDraft } from '../modules/compare/compare.ts';
 import {
   approveDraft,
   commentDraft,
@@ -39,7 +39,7 @@ import { readNodeSecrets } from './nodes/secrets.ts';
 import { explainRequest } from './rules/explain.ts';
 import { followPlace } from './rules/follow.ts';
 import { getContent } from './rules/get-content.ts';
-import { getRender } from './rules/get-render.ts';
+import { getRender } from '../modules/rendering/get-render.ts';
 import { getResolve, linkHtm } from './rules/get-resolve.ts';
 import { getRule } from './rules/get.ts';
 import { rowFamily, type RowParts } from './rows/row-family.ts';

@@ -1,9 +1,9 @@
 import { createHash, hash } from 'node:crypto';
 import { closeSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
-import { withCodings } from '../compression/compressed-reply.ts';
-import type { Compressors } from '../compression/compressors.ts';
-import type { CompressiblePage } from '../compression/page-compressor.ts';
+import { withCodings } from '../modules/compression/compressed-reply.ts';
+import type { Compressors } from '../modules/compression/compressors.ts';
+import type { CompressiblePage } from '../modules/compression/page-compressor.ts';
 import { isCompressible } from '../http/representation/compressible.ts';
 import { createFileSource, readBytes } from '../http/content/file-source.ts';
 import { pageFields } from '../http/content/page-fields.ts';

@@ -86,7 +86,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'mcp',
     summary: 'let an automated tool use a server, over standard input and output',
-    load: async () => (await import('./remote/mcp.ts')).defineMcp,
+    load: async () => (await import('../modules/mcp/command.ts')).defineMcp,
   },
   {
     name: 'asset',

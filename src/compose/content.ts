@@ -20,7 +20,7 @@ import { createAccessRules } from '../observability/access-rules.ts';
 import { createGenericPages } from '../pages/generic-pages.ts';
 import { configuredProxies } from '../proxy/configured-proxies.ts';
 import type { SourceDiallers } from '../proxy/source-diallers.ts';
-import type { RowReader } from '../rendering/rendered-pages.ts';
+import type { RowReader } from '../modules/rendering/rendered-pages.ts';
 import { createIndexPages, type IndexPages } from '../server/svc1/index-pages.ts';
 import type { Serving } from '../server/serving.ts';
 import { configuredRedirects, mountRedirects } from '../site/redirect-lists.ts';

@@ -1,12 +1,12 @@
 import type { Execute } from '../api/execute.ts';
-import { tracedExecute } from '../api/traced-execute.ts';
+import { tracedExecute } from '../modules/telemetry/traced-execute.ts';
 import type { Config } from '../config/config.ts';
 import type { Tracer } from '../observability/trace.ts';
 import type { Dialler } from '../outbound/dialler.ts';
-import { tracedDialler } from '../outbound/traced-dialler.ts';
-import { openTelemetry } from '../telemetry/telemetry.ts';
+import { tracedDialler } from '../modules/telemetry/traced-dialler.ts';
+import { openTelemetry } from '../modules/telemetry/telemetry.ts';
 import type { DeliveryAttempt } from '../webhooks/attempt.ts';
-import { tracedAttempt } from '../webhooks/traced-attempt.ts';
+import { tracedAttempt } from '../modules/telemetry/traced-attempt.ts';
 import type { AppContext } from './context.ts';
 
 /** The traces of a configuration; without any, each part stays as it is given. */

@@ -11,7 +11,7 @@ import { proxyProblems } from './sections/proxy.ts';
 import { redirectProblems } from './sections/redirect.ts';
 import { logProblems } from './sections/log.ts';
 import { rewriteProblems } from './sections/rewrite.ts';
-import { telemetryProblems } from './sections/telemetry.ts';
+import { telemetryProblems } from '../modules/telemetry/section.ts';
 import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
 

@@ -32,7 +32,7 @@ import { loginKeys } from './sections/login.ts';
 import { proxyKeys } from './sections/proxy.ts';
 import { redirectKeys } from './sections/redirect.ts';
 import { rewriteKeys } from './sections/rewrite.ts';
-import { telemetryKeys } from './sections/telemetry.ts';
+import { telemetryKeys } from '../modules/telemetry/section.ts';
 import {
   anyText,
   choice,

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
+import type { PageCompressor, CompressiblePage } from '../modules/compression/page-compressor.ts';
 import { escapeHtml } from '../http/content/html.ts';
 import { genericPage, publicFile, type PageValues, type PublicFile } from '../http/content/page.ts';
 import type { FieldList, Reply } from '../http/reply.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { withCodings } from '../compression/compressed-reply.ts';
-import type { Compressors } from '../compression/compressors.ts';
-import type { CompressiblePage } from '../compression/page-compressor.ts';
+import { withCodings } from '../modules/compression/compressed-reply.ts';
+import type { Compressors } from '../modules/compression/compressors.ts';
+import type { CompressiblePage } from '../modules/compression/page-compressor.ts';
 import { replyWithPage, type Page } from '../http/content/page-reply.ts';
 import { utf8Type } from '../http/representation/mediatype.ts';
 import { pageFields } from '../http/content/page-fields.ts';

@@ -1,5 +1,5 @@
-import { isCompressibleReply, withCodings } from '../compression/compressed-reply.ts';
-import type { ResponseCompressor } from '../compression/response-compressor.ts';
+import { isCompressibleReply, withCodings } from '../modules/compression/compressed-reply.ts';
+import type { ResponseCompressor } from '../modules/compression/response-compressor.ts';
 import { discard, type Reply } from '../http/reply.ts';
 import type { ContentRequest, Fields } from '../http/request.ts';
 import type { FetchRule } from './fetch-plan.ts';

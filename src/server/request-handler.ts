@@ -14,7 +14,7 @@ import { isSecure, peerAddress, schemeOf } from './listening/peer.ts';
 import { preparableRequest, type PreparableRequest } from './answers/preparable-request.ts';
 import { withOwnId, type PreparedReplies } from './answers/prepared.ts';
 import type { RequestLog, RequestStart } from './logging/request-log.ts';
-import { beginRequestSpan } from './logging/request-span.ts';
+import { beginRequestSpan } from '../modules/telemetry/request-span.ts';
 import { Responder, type ResponderParts } from './responder.ts';
 import type { Moment, Serving } from './serving.ts';
 import { withHsts } from './tls/redirect.ts';

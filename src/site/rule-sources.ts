@@ -21,7 +21,11 @@ import { explainRuleAccess, guardedRule, requireHops } from './guarded.ts';
 import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 import { allowedMethods, forwardsMethod } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
-import { mayRender, type RenderedPages, type RowReader } from '../rendering/rendered-pages.ts';
+import {
+  mayRender,
+  type RenderedPages,
+  type RowReader,
+} from '../modules/rendering/rendered-pages.ts';
 import {
   candidatesOf,
   findRule,

@@ -7,7 +7,7 @@ import type { Explanation } from '../model/explanation.ts';
 import type { CanonicalPath } from '../model/path.ts';
 import type { FoundRule, Resolution } from '../model/stored/rule.ts';
 import type { Rule, StoredRule } from '../model/stored/rule.ts';
-import type { RowReader } from '../rendering/rendered-pages.ts';
+import type { RowReader } from '../modules/rendering/rendered-pages.ts';
 import type { CandidateReads } from '../rules/matcher.ts';
 import type { PageRequest } from '../rules/source.ts';
 import type { Disk } from '../static/disk.ts';

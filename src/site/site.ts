@@ -23,7 +23,7 @@ import { accessOf, proxyName, type Rule } from '../model/stored/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import type { StoredPages } from '../pages/stored-pages.ts';
 import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
-import type { RenderedPages, RowReader } from '../rendering/rendered-pages.ts';
+import type { RenderedPages, RowReader } from '../modules/rendering/rendered-pages.ts';
 import { withConfiguredRules } from '../rules/configured-rules.ts';
 import { findRule } from '../rules/find.ts';
 import { createAssetReader, type AssetReader } from '../assets/asset.ts';

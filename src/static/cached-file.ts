@@ -1,4 +1,4 @@
-import type { Compressors } from '../compression/compressors.ts';
+import type { Compressors } from '../modules/compression/compressors.ts';
 import type { DiskMount } from '../config/config.ts';
 import { codings, type Coding } from '../http/representation/coding.ts';
 import type { Fields } from '../http/request.ts';

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import { withCodings } from '../compression/compressed-reply.ts';
+import { withCodings } from '../modules/compression/compressed-reply.ts';
 import type { DiskMount } from '../config/config.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';

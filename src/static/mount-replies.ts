@@ -1,7 +1,7 @@
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../config/config.ts';
 import { createFileSource } from '../http/content/file-source.ts';
-import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
+import type { CompressiblePage, PageCompressor } from '../modules/compression/page-compressor.ts';
 import type { Page } from '../http/content/page-reply.ts';
 import { pageFields } from '../http/content/page-fields.ts';
 import {

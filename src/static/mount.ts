@@ -1,5 +1,5 @@
-import { forbidsTransform } from '../compression/compressed-reply.ts';
-import type { Compressors } from '../compression/compressors.ts';
+import { forbidsTransform } from '../modules/compression/compressed-reply.ts';
+import type { Compressors } from '../modules/compression/compressors.ts';
 import type { DiskMount } from '../config/config.ts';
 import { fieldLines, type FieldList, type Reply } from '../http/reply.ts';
 import { isRead, type ContentRequest } from '../http/request.ts';

@@ -7,7 +7,7 @@ import { feedRowsMax } from '../../src/nodes/limits.ts';
 import { signIn } from '../api/keys/sign-in.ts';
 import { writeFiles } from '../folder.ts';
 import { startSite } from '../harness.ts';
-import { connectTool } from '../server/mcp/client.ts';
+import { connectTool } from '../modules/mcp/client.ts';
 import { eventually, nodeKey, seqOf, startFollower, stateOf, untilEqual } from './rig.ts';
 
 const page = (path: string, content: string) => ({

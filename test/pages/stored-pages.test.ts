@@ -4,10 +4,10 @@ import type { Fields } from '../../src/http/request.ts';
 import { replyField, type Reply } from '../../src/http/reply.ts';
 import type { FoundRule } from '../../src/model/stored/rule.ts';
 import type { Rule } from '../../src/model/stored/rule.ts';
-import { createCompressors } from '../../src/compression/compressors.ts';
+import { createCompressors } from '../../src/modules/compression/compressors.ts';
 import { createStoredPages } from '../../src/pages/stored-pages.ts';
 import { startSite, type TestSite } from '../harness.ts';
-import { askUntilCoded, decoded, texts } from '../compression/codings.ts';
+import { askUntilCoded, decoded, texts } from '../modules/compression/codings.ts';
 import { ask } from '../static/disk-rig.ts';
 
 const text = texts(5_000).toString();

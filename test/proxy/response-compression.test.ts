@@ -4,12 +4,12 @@ import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { suite, test, type TestContext } from 'node:test';
 import { createGunzip, createZstdDecompress, createBrotliDecompress } from 'node:zlib';
 import type { Reply } from '../../src/http/reply.ts';
-import { responsesCompressedAtOnceMax } from '../../src/compression/limits.ts';
-import { createResponseCompressor } from '../../src/compression/response-compressor.ts';
+import { responsesCompressedAtOnceMax } from '../../src/modules/compression/limits.ts';
+import { createResponseCompressor } from '../../src/modules/compression/response-compressor.ts';
 import { withCompression } from '../../src/proxy/response-compression.ts';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { decoded, texts } from '../compression/codings.ts';
+import { decoded, texts } from '../modules/compression/codings.ts';
 import { ask, eventually } from '../static/disk-rig.ts';
 import { fetchRule, visit } from './fetch-rig.ts';
 

@@ -17,7 +17,7 @@ import {
 } from '../../src/model/stored/rule.ts';
 import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/http/reply.ts';
-import { createCompressors } from '../../src/compression/compressors.ts';
+import { createCompressors } from '../../src/modules/compression/compressors.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { createGenericPages } from '../../src/pages/generic-pages.ts';
 import { createPublicFileReplies } from '../../src/pages/public-files.ts';

@@ -5,7 +5,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { codings, type ByCoding, type Coding } from '../../src/http/representation/coding.ts';
 import { startSite } from '../harness.ts';
-import { askUntilCoded, decoded, texts } from '../compression/codings.ts';
+import { askUntilCoded, decoded, texts } from '../modules/compression/codings.ts';
 import { ask, type Seen } from '../static/disk-rig.ts';
 
 type Form = 'identity' | Coding;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { askUntilCoded, decoded, texts } from '../compression/codings.ts';
+import { askUntilCoded, decoded, texts } from '../modules/compression/codings.ts';
 import { startSite } from '../harness.ts';
 import { ask, eventually } from './disk-rig.ts';
 

@@ -3,7 +3,7 @@ import http, { type IncomingHttpHeaders, type OutgoingHttpHeaders } from 'node:h
 import { buffer } from 'node:stream/consumers';
 import type { TestContext } from 'node:test';
 import { setTimeout as pause } from 'node:timers/promises';
-import { createCompressors } from '../../src/compression/compressors.ts';
+import { createCompressors } from '../../src/modules/compression/compressors.ts';
 import type { DiskMount } from '../../src/config/config.ts';
 import { configFieldName, defaultValue, type IniKey } from '../../src/config/ini-key.ts';
 import { sections, type SectionFields } from '../../src/config/schema.ts';

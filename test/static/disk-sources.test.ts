@@ -3,7 +3,7 @@ import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { notFoundCacheCharactersMax, fileCacheValidMs } from '../../src/static/limits.ts';
-import { createCompressors } from '../../src/compression/compressors.ts';
+import { createCompressors } from '../../src/modules/compression/compressors.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { mountOf } from './disk-rig.ts';
 import { explain, createSiteParts, mountsOf, reasons, serve } from '../site/explain-rig.ts';

@@ -7,7 +7,7 @@ import { replyField, type Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
 import { temporaryFolder } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
-import { decoded, texts } from '../compression/codings.ts';
+import { decoded, texts } from '../modules/compression/codings.ts';
 import { ask, eventually, mountOf, openDescriptors, visitDisk, type Seen } from './disk-rig.ts';
 
 const long = texts(3_000);

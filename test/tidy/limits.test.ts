@@ -13,7 +13,7 @@ import {
   rangesMax,
   requestLineBytesMax,
 } from '../../src/http/limits.ts';
-import { rendersWaitingMax } from '../../src/rendering/limits.ts';
+import { rendersWaitingMax } from '../../src/modules/rendering/limits.ts';
 import { limitMessages, type LimitName } from '../../src/model/limit.ts';
 import { jsonDepthMax } from '../../src/model/limits.ts';
 import { fetchesPerAddressMax } from '../../src/proxy/limits.ts';

@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { comparedChunks, comparedLists } from '../../../src/model/stored/comparison.ts';
+import { comparedChunks, comparedLists } from '../../../src/modules/compare/comparison.ts';
 import { call, type Json } from '../api/api.ts';
 import { useAction } from '../components/loading.ts';
 import { Busy, CopyCurl, Fault, Field } from '../components/ui.tsx';

@@ -7,7 +7,7 @@ import { isRuleInside, type Bounds } from '../../model/stored/bounds.ts';
 import { hasScope, type Caller } from '../../model/stored/key.ts';
 import type { Location } from '../../model/visitor.ts';
 import { servicePath } from '../../model/path.ts';
-import type { RowReader } from '../../rendering/rendered-pages.ts';
+import type { RowReader } from '../../modules/rendering/rendered-pages.ts';
 import type { Reads } from '../../store/store.ts';
 import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
 import { asOfProperty, seqOfMoment, timeThen } from '../records/moment.ts';

@@ -1,10 +1,14 @@
 import type { Operations } from '../../client/operations.ts';
 import type { JsonObject } from '../../model/json/json.ts';
 import { shownMoment } from '../../model/time.ts';
-import { comparedChunks, comparedLists } from '../../model/stored/comparison.ts';
+import { comparedChunks, comparedLists } from '../../modules/compare/comparison.ts';
 import { picturesMax } from '../limits.ts';
 import { callApi } from './api-client.ts';
-import { requireChromium, takePictures, type ComparedRow } from './compare-pictures.ts';
+import {
+  requireChromium,
+  takePictures,
+  type ComparedRow,
+} from '../../modules/compare/compare-pictures.ts';
 import {
   clientCommand,
   parseObject,

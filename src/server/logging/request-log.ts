@@ -8,7 +8,7 @@ import type { LiveAccess } from '../../observability/live-access.ts';
 import type { TraceSpan } from '../../observability/trace.ts';
 import type { RequestMetrics } from '../../observability/request-metrics.ts';
 import type { Arrived, Exchange } from '../exchange.ts';
-import { endRequestSpan } from './request-span.ts';
+import { endRequestSpan } from '../../modules/telemetry/request-span.ts';
 import { RequestDetails } from './request-details.ts';
 import type { Moment } from '../serving.ts';
 

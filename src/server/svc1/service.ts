@@ -16,7 +16,7 @@ import { readBody } from '../h1/body.ts';
 import type { Exchange } from '../exchange.ts';
 import { authenticateRequest, type IncomingRequest } from '../incoming-request.ts';
 import { contentFailure, failureMember, operationFailure } from '../answers/failures.ts';
-import { answerMcp } from '../mcp/endpoint.ts';
+import { answerMcp } from '../../modules/mcp/endpoint.ts';
 import { peerAddress } from '../listening/peer.ts';
 import { contentBegun } from '../answers/send-content.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';

@@ -1,0 +1,277 @@
+import { inspect } from 'node:util';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { Failure } from '../../model/failure.ts';
+import type { Json, JsonObject } from '../../model/json/json.ts';
+import type { User } from '../../model/visitor.ts';
+import {
+  pageTextBytesMax,
+  rendersWaitingMax,
+  renderMsMax,
+  threadHeapMibMax,
+  threadIdleMs,
+  threadStartMsMax,
+} from './limits.ts';
+import type { RenderingModules } from './shared-rendering.ts';
+
+/** The part of an answer of get_render that a template uses. */
+export interface TemplateAnswer {
+  readonly enginedata: JsonObject;
+  readonly query: Readonly<Record<string, string | readonly string[]>>;
+  readonly capture: string | null;
+  readonly user: User | null;
+  readonly origin: string;
+  readonly path: string;
+  readonly lang: string | null;
+  /** Lists of rows by the names of enginedata.rows. */
+  readonly rows: JsonObject;
+}
+
+/**
+ * The work of the thread: a whole page, the page with `enginedata.html` instead of a failed
+ * template, or the inputs of its lists of rows.
+ */
+interface Job {
+  readonly kind: 'page' | 'html' | 'rows';
+  /** The text of the generic page. */
+  readonly page: string;
+  readonly answer: TemplateAnswer;
+}
+
+type Message =
+  | { readonly kind: 'ready' }
+  | { readonly kind: 'done'; readonly result: Json }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+interface Waiting {
+  readonly job: Job;
+  readonly resolve: (result: Json) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** A template failed; `message` says why, for the log. */
+export class TemplateError extends Error {}
+
+/**
+ * Renders templates in a thread, so that no template can block the event loop. It renders one page
+ * at a time, and the thread ends with a template that takes too long or too much memory.
+ */
+export class TemplateThread {
+  readonly #modules: RenderingModules;
+  readonly #renderMs: number;
+  #waiting: Waiting[] = [];
+  #current: Waiting | undefined;
+  #worker: Worker | undefined;
+  #isReady = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(
+    modules: RenderingModules,
+    { renderMs = renderMsMax }: { readonly renderMs?: number } = {},
+  ) {
+    this.#modules = modules;
+    this.#renderMs = renderMs;
+  }
+
+  /**
+   * Renders an answer into the text of its generic page; resolves to the text of the whole page.
+   * Rejects with a TemplateError, or with `unavailable` if too many pages wait.
+   */
+  async page(page: string, answer: TemplateAnswer): Promise<string> {
+    return (await this.#run({ kind: 'page', page, answer })) as string;
+  }
+
+  /** The text of a page with `enginedata.html`; rejects as `page` does. */
+  async html(page: string, answer: TemplateAnswer): Promise<string> {
+    return (await this.#run({ kind: 'html', page, answer })) as string;
+  }
+
+  /** The inputs of the lists of rows in enginedata.rows, by name; rejects as `page` does. */
+  async rowInputs(answer: TemplateAnswer): Promise<JsonObject> {
+    return (await this.#run({ kind: 'rows', page: '', answer })) as JsonObject;
+  }
+
+  /** Ends the thread; pages that wait for it are refused. */
+  async close(): Promise<void> {
+    const stopping = new Failure('unavailable', 'The server is stopping.', {
+      retryAfterSeconds: 1,
+    });
+    for (const { reject } of this.#waiting) reject(stopping);
+    this.#waiting = [];
+    this.#current?.reject(stopping);
+    await this.#end();
+  }
+
+  #run(job: Job): Promise<Json> {
+    if (this.#waiting.length >= rendersWaitingMax) {
+      const words = 'The server is rendering too many pages at the moment. Try again in a second.';
+      const detail = { retryAfterSeconds: 1, limit: 'renderings' } as const;
+      return Promise.reject(new Failure('unavailable', words, detail));
+    }
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ job, resolve, reject });
+      this.#next();
+    });
+  }
+
+  #next(): void {
+    if (this.#current !== undefined) return;
+    if (this.#waiting.length === 0) {
+      this.#after(threadIdleMs, () => void this.#end());
+      return;
+    }
+    if (this.#worker === undefined) {
+      this.#start();
+      return;
+    }
+    if (!this.#isReady) return;
+    const next = this.#waiting.shift();
+    if (next === undefined) return;
+    this.#current = next;
+    this.#worker.postMessage(next.job);
+    this.#after(this.#renderMs, () => {
+      this.#abandon(`It took longer than ${this.#renderMs / 1_000} s.`);
+    });
+  }
+
+  #start(): void {
+    const worker = new Worker(new URL(import.meta.url), {
+      workerData: { templates: this.#modules } satisfies ThreadData,
+      resourceLimits: { maxOldGenerationSizeMb: threadHeapMibMax },
+    });
+    this.#worker = worker;
+    const isMine = (): boolean => this.#worker === worker;
+    worker.on('message', (message: Message) => {
+      if (isMine()) this.#receive(message);
+    });
+    worker.on('error', (error: NodeJS.ErrnoException) => {
+      const isFull = error.code === 'ERR_WORKER_OUT_OF_MEMORY';
+      if (isMine()) this.#abandon(isFull ? 'It needed too much memory.' : inspect(error));
+    });
+    worker.on('exit', () => {
+      if (isMine()) this.#abandon('Its thread ended.');
+    });
+    worker.unref();
+    this.#after(threadStartMsMax, () => {
+      this.#abandon(`The thread for templates did not start within ${threadStartMsMax / 1_000} s.`);
+    });
+  }
+
+  #receive(message: Message): void {
+    if (message.kind === 'ready') this.#isReady = true;
+    const current = this.#current;
+    this.#current = undefined;
+    if (message.kind === 'done') current?.resolve(message.result);
+    if (message.kind === 'failed') current?.reject(new TemplateError(message.reason));
+    this.#next();
+  }
+
+  /** Ends the thread and refuses its current page, or all pages if it has not started. */
+  #abandon(reason: string): void {
+    const isReady = this.#isReady;
+    const lost = [this.#current, ...(isReady ? [] : this.#waiting)];
+    this.#current = undefined;
+    if (!isReady) this.#waiting = [];
+    void this.#end();
+    for (const one of lost) one?.reject(new TemplateError(reason));
+    this.#next();
+  }
+
+  async #end(): Promise<void> {
+    clearTimeout(this.#timer);
+    const worker = this.#worker;
+    this.#worker = undefined;
+    this.#isReady = false;
+    await worker?.terminate();
+  }
+
+  #after(ms: number, act: () => void): void {
+    clearTimeout(this.#timer);
+    this.#timer = setTimeout(act, ms).unref();
+  }
+}
+
+/** The exports of public/engines/template/render.js. */
+interface SharedRendering {
+  readonly sanitizing: object;
+  renderTemplate(
+    liquid: unknown,
+    answer: TemplateAnswer,
+  ): Promise<{ readonly html: string; readonly title?: string }>;
+  rowInputs(liquid: unknown, answer: TemplateAnswer): Promise<JsonObject>;
+}
+
+/** The exports of public/engines/template/insert.js. */
+interface Insertion {
+  removeClobbered(node: unknown): void;
+  insertRendered(
+    document: unknown,
+    answer: TemplateAnswer,
+    rendered: { readonly content: unknown; readonly title?: string } | undefined,
+  ): string;
+}
+
+/** The members of jsdom that the thread uses; this project has no types of the DOM. */
+interface DomPackage {
+  readonly JSDOM: new (html: string) => {
+    readonly window: {
+      readonly DOMParser: new () => { parseFromString(text: string, type: string): unknown };
+    };
+  };
+}
+
+/** The data that the thread gets at its start. */
+interface ThreadData {
+  readonly templates: RenderingModules;
+}
+
+/** DOMPurify for a window. */
+type CreatePurify = (window: unknown) => {
+  addHook(name: string, hook: (node: unknown) => void): void;
+  sanitize(html: string, options: object): unknown;
+};
+
+/** Makes the function that does the work in the thread. */
+async function prepareThread(modules: RenderingModules): Promise<(job: Job) => Promise<Json>> {
+  // @ts-expect-error -- jsdom comes without types
+  const { default: dom } = (await import('jsdom')) as { readonly default: DomPackage };
+  const { default: purifyPackage } = await import('dompurify');
+  const { Liquid } = await import('liquidjs');
+  const shared = (await import(modules.render)) as SharedRendering;
+  const insertion = (await import(modules.insert)) as Insertion;
+  const { window } = new dom.JSDOM('');
+  const purify = (purifyPackage as unknown as CreatePurify)(window);
+  purify.addHook('beforeSanitizeElements', (node) => {
+    insertion.removeClobbered(node);
+  });
+  const parser = new window.DOMParser();
+
+  return async ({ kind, page, answer }) => {
+    if (kind === 'rows') return shared.rowInputs(Liquid, answer);
+    const document = parser.parseFromString(page, 'text/html');
+    if (kind === 'html') return insertion.insertRendered(document, answer, undefined);
+    const { html, ...others } = await shared.renderTemplate(Liquid, answer);
+    if (html.length > pageTextBytesMax) throw new TemplateError('The page is too large.');
+    const content = purify.sanitize(html, { ...shared.sanitizing, RETURN_DOM: true });
+    return insertion.insertRendered(document, answer, { ...others, content });
+  };
+}
+
+const given = workerData as Partial<ThreadData> | null;
+if (!isMainThread && given?.templates !== undefined && parentPort !== null) {
+  const port = parentPort;
+  const work = await prepareThread(given.templates);
+  const send = (message: Message): void => {
+    port.postMessage(message);
+  };
+  port.on('message', (job: Job) => {
+    work(job).then(
+      (result) => {
+        send({ kind: 'done', result });
+      },
+      (error: unknown) => {
+        send({ kind: 'failed', reason: error instanceof Error ? error.message : inspect(error) });
+      },
+    );
+  });
+  send({ kind: 'ready' });
+}

@@ -1,0 +1,239 @@
+import type { Context, Span, Tracer as SdkTracer } from '@opentelemetry/api';
+import { randomBytes } from 'node:crypto';
+import { cidrsContain, type Cidr } from '../../model/network/cidr.ts';
+import { loadOpenTelemetry } from '../../model/common/lazy-packages.ts';
+import type {
+  SpanAttributes,
+  SpanEnd,
+  SpanKind,
+  Tracer,
+  TraceSpan,
+} from '../../observability/trace.ts';
+import {
+  attributeCharactersMax,
+  attributesMax,
+  batchDelayMs,
+  batchSpansMax,
+  exportMsMax,
+  queuedSpansMax,
+} from './limits.ts';
+import { SpanQueue, type SpanCounts } from './span-queue.ts';
+import { readTraceContext, traceFields, type SentTrace } from './trace-context.ts';
+
+/** `[telemetry]` with an endpoint. */
+interface TelemetrySettings {
+  /** The URL that takes traces by OTLP over HTTP. */
+  readonly endpoint: string;
+  readonly service: string;
+  /** Of how many new traces one is recorded, from 0 to 1. */
+  readonly sample: number;
+  /** The networks whose word counts about which traces are recorded. */
+  readonly trust: readonly Cidr[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** The tracer of a configuration. */
+interface Telemetry {
+  readonly tracer: Tracer;
+  /** Waits for open spans and sends all that wait, within five seconds; drops later ones. */
+  close(): Promise<void>;
+}
+
+type Sdk = ReturnType<typeof loadOpenTelemetry>;
+
+/**
+ * Starts OpenTelemetry's SDK for a configuration. `random` returns a number from 0 to 1, by which a
+ * trace is recorded or not: the trace id of a stranger decides nothing.
+ */
+export function openTelemetry(
+  settings: TelemetrySettings,
+  {
+    counts,
+    version,
+    random,
+  }: { readonly counts: SpanCounts; readonly version: string; readonly random: () => number },
+): Telemetry {
+  const sdk = loadOpenTelemetry();
+  const queue = new SpanQueue(counts);
+  const { endpoint: url, headers, service } = settings;
+  const timeout = { timeoutMillis: exportMsMax };
+  const exporter = new sdk.OTLPTraceExporter({ url, headers: { ...headers }, ...timeout });
+  const processor = new sdk.BatchSpanProcessor({
+    exporter: queue.counted(exporter),
+    maxQueueSize: queuedSpansMax,
+    maxExportBatchSize: batchSpansMax,
+    scheduledDelayMillis: batchDelayMs,
+    exportTimeoutMillis: exportMsMax,
+  });
+  const provider = new sdk.TracerProvider({
+    resource: sdk.resourceFromAttributes({
+      'service.name': service,
+      'service.version': version,
+    }),
+    spanLimits: {
+      attributeValueLengthLimit: attributeCharactersMax,
+      attributeCountLimit: attributesMax,
+    },
+    spanProcessors: [queue.inFrontOf(processor)],
+  });
+  const spans = new Spans(sdk, provider.getTracer('waymark', version));
+  const isChosen = (): boolean => settings.sample === 1 || random() < settings.sample;
+  return {
+    tracer: {
+      continue({ fields, peerAddress }, kind, name, attributes) {
+        const sent = readTraceContext(fields);
+        const isTrusted = sent !== undefined && cidrsContain(settings.trust, peerAddress);
+        const isRecorded = isTrusted ? sent.isSampled : isChosen();
+        return spans.first({ sent, isRecorded }, kind, name, attributes);
+      },
+      start: (kind, name, attributes) =>
+        spans.first({ sent: undefined, isRecorded: isChosen() }, kind, name, attributes),
+    },
+    async close() {
+      const { promise: late, resolve } = Promise.withResolvers<undefined>();
+      const timer = setTimeout(() => {
+        resolve(undefined);
+      }, exportMsMax);
+      await Promise.race([queue.settled(), late]);
+      // A failed export has been counted.
+      await Promise.race([provider.shutdown().catch(() => undefined), late]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** Makes spans: those that are recorded by the SDK, and all others without it. */
+class Spans {
+  readonly #sdk: Sdk;
+  readonly #tracer: SdkTracer;
+
+  constructor(sdk: Sdk, tracer: SdkTracer) {
+    this.#sdk = sdk;
+    this.#tracer = tracer;
+  }
+
+  /** The first span of a trace in this server. */
+  first(
+    { sent, isRecorded }: { readonly sent: SentTrace | undefined; readonly isRecorded: boolean },
+    kind: SpanKind,
+    name: string,
+    attributes: SpanAttributes,
+  ): TraceSpan {
+    const { ROOT_CONTEXT, TraceFlags, trace } = this.#sdk;
+    if (!isRecorded) {
+      return new UnrecordedSpan(sent?.traceId ?? randomBytes(16).toString('hex'), sent?.state);
+    }
+    if (sent === undefined) return this.span(ROOT_CONTEXT, kind, name, attributes, undefined);
+    const { traceId, spanId, state } = sent;
+    const remote = { traceId, spanId, isRemote: true, traceFlags: TraceFlags.SAMPLED };
+    const context = trace.setSpanContext(ROOT_CONTEXT, remote);
+    return this.span(context, kind, name, attributes, state);
+  }
+
+  span(
+    context: Context,
+    kind: SpanKind,
+    name: string,
+    attributes: SpanAttributes,
+    state: string | undefined,
+  ): TraceSpan {
+    const { trace, SpanKind: kinds } = this.#sdk;
+    const sdkKind = { server: kinds.SERVER, client: kinds.CLIENT, internal: kinds.INTERNAL }[kind];
+    const span = this.#tracer.startSpan(name, { kind: sdkKind, attributes }, context);
+    const own = trace.setSpan(context, span);
+    return new RecordedSpan(span, state, {
+      error: this.#sdk.SpanStatusCode.ERROR,
+      child: (...given) => this.span(own, ...given, state),
+    });
+  }
+}
+
+/** A span that the collector gets. */
+class RecordedSpan implements TraceSpan {
+  readonly isRecorded = true;
+  readonly #span: Span;
+  readonly #state: string | undefined;
+  readonly #error: Sdk['SpanStatusCode']['ERROR'];
+  readonly child: TraceSpan['child'];
+
+  constructor(
+    span: Span,
+    state: string | undefined,
+    {
+      error,
+      child,
+    }: {
+      readonly error: Sdk['SpanStatusCode']['ERROR'];
+      readonly child: TraceSpan['child'];
+    },
+  ) {
+    this.#span = span;
+    this.#state = state;
+    this.#error = error;
+    this.child = child;
+  }
+
+  get traceId(): string {
+    return this.#span.spanContext().traceId;
+  }
+
+  get fields(): readonly string[] {
+    const { traceId, spanId } = this.#span.spanContext();
+    return traceFields(traceId, spanId, { isSampled: true, state: this.#state });
+  }
+
+  get isOpen(): boolean {
+    return this.#span.isRecording();
+  }
+
+  rename(name: string): void {
+    this.#span.updateName(name);
+  }
+
+  end({ attributes = {}, error }: SpanEnd): void {
+    if (!this.isOpen) return;
+    this.#span.setAttributes(attributes);
+    if (error !== undefined) {
+      this.#span.setAttribute('error.type', error);
+      this.#span.setStatus({ code: this.#error });
+    }
+    this.#span.end();
+  }
+}
+
+/** A span of a trace that is not recorded here: other servers still get its id. */
+class UnrecordedSpan implements TraceSpan {
+  readonly isRecorded = false;
+  readonly traceId: string;
+  readonly #state: string | undefined;
+  #fields: readonly string[] | undefined;
+  #isOpen = true;
+
+  constructor(traceId: string, state: string | undefined) {
+    this.traceId = traceId;
+    this.#state = state;
+  }
+
+  get fields(): readonly string[] {
+    const spanId = randomBytes(8).toString('hex');
+    const given = { isSampled: false, state: this.#state };
+    this.#fields ??= traceFields(this.traceId, spanId, given);
+    return this.#fields;
+  }
+
+  get isOpen(): boolean {
+    return this.#isOpen;
+  }
+
+  child(): TraceSpan {
+    return new UnrecordedSpan(this.traceId, this.#state);
+  }
+
+  rename(): void {
+    // It has no name.
+  }
+
+  end(): void {
+    this.#isOpen = false;
+  }
+}
