@@ -2,7 +2,7 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { mmdb } from '../test/visitors/mmdb.ts';
+import { mmdb } from '../test/modules/visitors/mmdb.ts';
 import { ratioOf, spreadOf } from './figures.ts';
 import { ownGenerator, wrk } from './load.ts';
 import { chooseCores, findPrograms, surroundings } from './machine.ts';

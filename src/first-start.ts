@@ -10,7 +10,7 @@ import type { Logs } from './observability/log.ts';
 import type { Store } from './store/store.ts';
 import { configuredTablesAuthor } from './api/tables/configured-tables.ts';
 import { importRecords } from './api/transfer/import.ts';
-import { addFirstKey } from './api/keys/keys.ts';
+import { addFirstKey } from './modules/keys/keys.ts';
 import { createSecret } from './webhooks/sign.ts';
 
 /** Imports the file of `[server] import` into an empty data folder. */

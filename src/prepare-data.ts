@@ -15,7 +15,7 @@ import { claimFolder, takeOverFolder } from './store/folder/folder-claim.ts';
 import { replaceWithCopy } from './store/folder/replace.ts';
 import { Notices } from './store/shared/notices.ts';
 import type { SharedPart, Store } from './store/store.ts';
-import { prepareVisitDatabase } from './store/visits/visit-database.ts';
+import { prepareVisitDatabase } from './modules/visits/visit-database.ts';
 import { writeConfiguredTables } from './api/tables/configured-tables.ts';
 
 /** A process that serves from the same data folder, and hands it over. */

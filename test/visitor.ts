@@ -1,5 +1,5 @@
 import { preferredLanguage } from '../src/http/representation/negotiation.ts';
-import { bucketOf } from '../src/visitors/bucket.ts';
+import { bucketOf } from '../src/modules/visitors/bucket.ts';
 import type { DeviceClass, User, Visitor } from '../src/model/visitor.ts';
 
 /** The properties of a visitor that a test sets; the others are unknown. */

@@ -2,7 +2,7 @@
 // so do `npm ci`, `npm run lint` and `npm run build`, because the file is not in Git.
 import { rename, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
-import { shownInput } from '../../src/api/documents/envelope.ts';
+import { shownInput } from '../../src/modules/docs/envelope.ts';
 import { operations } from '../../src/api/table.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../src/model/json/json.ts';
 

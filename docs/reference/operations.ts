@@ -7,8 +7,8 @@ import {
   requestMembers,
   scopeSentence,
   shownInput,
-} from '../../src/api/documents/envelope.ts';
-import { exampleInput } from '../../src/api/documents/example.ts';
+} from '../../src/modules/docs/envelope.ts';
+import { exampleInput } from '../../src/modules/docs/example.ts';
 import { statusOf } from '../../src/http/status.ts';
 import type { JsonObject } from '../../src/model/json/json.ts';
 import type { FailureCode, ProblemReason } from '../../src/model/failure.ts';

@@ -1,8 +1,8 @@
 import { isInside } from '../model/stored/bounds.ts';
 import { breadcrumbKeyCharactersMax } from '../model/limits.ts';
-import { addCounts, breadcrumbDimensions, noVisits } from '../store/visits/visit-counts.ts';
+import { addCounts, breadcrumbDimensions, noVisits } from '../modules/visits/visit-counts.ts';
 import { visitNamesMax } from '../store/limits.ts';
-import type { DaySpan, DayVisits } from '../store/visits/visit-database.ts';
+import type { DaySpan, DayVisits } from '../modules/visits/visit-database.ts';
 import { defineOperation } from './operation.ts';
 import {
   daysIn,
@@ -14,7 +14,7 @@ import {
   spanOf,
   spanSchemas,
   sumSchemas,
-} from './visit-days.ts';
+} from '../modules/visits/visit-days.ts';
 
 /** The parts of breadcrumb.visits. */
 interface VisitParts {

@@ -1,6 +1,6 @@
 import type { StaticOutput } from '../model/json/static.ts';
 import type { GatherMetrics, Metric, Sample } from '../observability/metrics.ts';
-import { quantileMs } from '../observability/series.ts';
+import { quantileMs } from '../modules/status/series.ts';
 import { sourceBoundsSeconds } from '../proxy/limits.ts';
 import { defineOperation } from './operation.ts';
 

@@ -1,9 +1,9 @@
 import { invalidateAsset, listAssets, readAsset } from './assets/assets.ts';
 import { breadcrumbVisits } from './breadcrumb-visits.ts';
-import { visitSummary } from './visit-summary.ts';
+import { visitSummary } from '../modules/visits/visit-summary.ts';
 import { cacheStatus, listCache, purgeCache } from './cache.ts';
-import { insertKey, listKeys, revokeKeyById } from './keys/keys.ts';
-import { listChanges } from './changes.ts';
+import { insertKey, listKeys, revokeKeyById } from '../modules/keys/keys.ts';
+import { listChanges } from '../modules/status/list-changes.ts';
 import { listDraftChanges } from './drafts/changes.ts';
 import { compareDraft } from '../modules/compare/compare.ts';
 import {
@@ -20,14 +20,19 @@ import {
 import { previewDraft, revokePreview } from './drafts/previews.ts';
 import { publishDraft } from './drafts/publish.ts';
 import { undoDraft } from './drafts/undo.ts';
-import { followAccess } from './live-access.ts';
-import { metricsSeries } from './metrics-series.ts';
+import { followAccess } from '../modules/status/live-access-operation.ts';
+import { metricsSeries } from '../modules/status/metrics-series.ts';
 import { listTimes } from './rules/times.ts';
 import { replaceInRules } from './rules/replace.ts';
 import { ruleTree } from './rules/tree.ts';
-import { endLogin, listLogins, openConsole } from './keys/logins.ts';
-import { endSession, insertSession, listSessions, readSession } from './keys/sessions.ts';
-import { authenticateSession, unsubscribeSession } from './keys/session.ts';
+import { endLogin, listLogins, openConsole } from '../modules/console/sessions/logins.ts';
+import {
+  endSession,
+  insertSession,
+  listSessions,
+  readSession,
+} from '../modules/console/sessions/sessions.ts';
+import { authenticateSession, unsubscribeSession } from '../modules/console/sessions/session.ts';
 import type { OperationDefinition } from './operation.ts';
 import type { RecordFamily, RecordFields } from './records/family.ts';
 import { recordOperations } from './records/operations.ts';
@@ -48,9 +53,9 @@ import { getRow, getTableSchema } from './rows/row-reads.ts';
 import { subscribeToRows } from './rows/subscribe.ts';
 import { ruleFamily, type RuleParts } from './rules/rule-family.ts';
 import { subscribeToRules } from './rules/subscribe.ts';
-import { serverConfiguration } from './server-configuration.ts';
-import { serverStatus } from './server-status.ts';
-import { subscribeToState } from './server-subscribe.ts';
+import { serverConfiguration } from '../modules/status/server-configuration.ts';
+import { serverStatus } from '../modules/status/server-status.ts';
+import { subscribeToState } from '../modules/status/server-subscribe.ts';
 import { tableFamily, type TableParts } from './tables/table-family.ts';
 import { countTables } from './tables/counts.ts';
 import { importLines } from './transfer/import-operation.ts';

@@ -4,10 +4,10 @@ import type { Visitor } from '../model/visitor.ts';
 import { singleMetric, type Metric } from '../observability/metrics.ts';
 import type { Log } from '../observability/log.ts';
 import { visitKeysBufferedMax } from '../store/limits.ts';
-import { dayOf, VisitBuffer } from '../store/visits/visit-buffer.ts';
-import { addName, type BreadcrumbDimension } from '../store/visits/visit-counts.ts';
-import type { DaySpan, DayVisits, VisitTable } from '../store/visits/visit-database.ts';
-import { referringHost } from '../visitors/referring-host.ts';
+import { dayOf, VisitBuffer } from '../modules/visits/visit-buffer.ts';
+import { addName, type BreadcrumbDimension } from '../modules/visits/visit-counts.ts';
+import type { DaySpan, DayVisits, VisitTable } from '../modules/visits/visit-database.ts';
+import { referringHost } from '../modules/visits/referring-host.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
 
 /** Counts one visit of each breadcrumb that a request has followed. */

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { fieldLines, type FieldList } from '../http/reply.ts';
 import type { Fields } from '../http/request.ts';
 import { tokenSource, trimOws } from '../http/syntax.ts';
-import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/limits.ts';
+import { languageFieldCharactersMax, languagesRememberedMax } from '../modules/visitors/limits.ts';
 import { createLruCache } from '../model/common/lru-cache.ts';
 import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
 

@@ -41,7 +41,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'key',
     summary: 'create, list and revoke API keys',
-    load: async () => (await import('./local/key.ts')).defineKey,
+    load: async () => (await import('../modules/keys/command.ts')).defineKey,
   },
   {
     name: 'password',
@@ -51,7 +51,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'login',
     summary: 'show and end the sessions of visitors who have signed in',
-    load: async () => (await import('./remote/login.ts')).defineLogin,
+    load: async () => (await import('../modules/console/command.ts')).defineLogin,
   },
   {
     name: 'link',
@@ -106,7 +106,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'visits',
     summary: 'show the visits of pages, and who was refused',
-    load: async () => (await import('./remote/visits.ts')).defineVisits,
+    load: async () => (await import('../modules/visits/command.ts')).defineVisits,
   },
   {
     name: 'breadcrumb',
@@ -116,12 +116,12 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'log',
     summary: 'print the access log of a running server',
-    load: async () => (await import('./remote/log.ts')).defineLog,
+    load: async () => (await import('../modules/status/log-command.ts')).defineLog,
   },
   {
     name: 'server',
     summary: 'show the state and configuration of a running server',
-    load: async () => (await import('./remote/server.ts')).defineServer,
+    load: async () => (await import('../modules/status/command.ts')).defineServer,
   },
   {
     name: 'source',

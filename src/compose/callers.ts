@@ -1,11 +1,15 @@
 import { createAuthenticate, type Authenticate } from '../api/keys/authenticate.ts';
-import { followerSessions, loggedSessions, type SessionStore } from '../api/keys/session-store.ts';
+import {
+  followerSessions,
+  loggedSessions,
+  type SessionStore,
+} from '../modules/console/sessions/session-store.ts';
 import { loginProviders, type Config } from '../config/config.ts';
 import { createLogin, type Login } from '../login/login.ts';
 import { newId, now } from '../model/common/clock.ts';
 import type { SourceDiallers } from '../proxy/source-diallers.ts';
 import type { Store } from '../store/store.ts';
-import { createVisitors, type Visitors } from '../visitors/visitor.ts';
+import { createVisitors, type Visitors } from '../modules/visitors/visitor.ts';
 import type { AppContext, CallerContext } from './context.ts';
 
 /** Identifies callers by their keys and sessions. */

@@ -6,7 +6,7 @@ import { createHostClient, type HostClient } from '../modules/hosts/host-client.
 import { now } from '../model/common/clock.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import { createConnector, createDialler, type Dialler } from '../outbound/dialler.ts';
-import { createDocuments } from '../server/svc1/documents.ts';
+import { createDocuments } from '../modules/docs/documents.ts';
 import { createPublicAnswers } from '../server/svc1/public-answers.ts';
 import type { Serving } from '../server/serving.ts';
 import { createSite } from '../site/site.ts';

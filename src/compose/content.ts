@@ -21,7 +21,7 @@ import { createGenericPages } from '../pages/generic-pages.ts';
 import { configuredProxies } from '../proxy/configured-proxies.ts';
 import type { SourceDiallers } from '../proxy/source-diallers.ts';
 import type { RowReader } from '../modules/rendering/rendered-pages.ts';
-import { createIndexPages, type IndexPages } from '../server/svc1/index-pages.ts';
+import { createIndexPages, type IndexPages } from '../modules/console/index-pages.ts';
 import type { Serving } from '../server/serving.ts';
 import { configuredRedirects, mountRedirects } from '../site/redirect-lists.ts';
 import { createRewriter } from '../site/rewrite-source.ts';

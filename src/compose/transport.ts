@@ -15,7 +15,7 @@ import { HealthChecks } from '../proxy/health-checks.ts';
 import { withCompression } from '../proxy/response-compression.ts';
 import { createSourceDiallers, type SourceDiallers } from '../proxy/source-diallers.ts';
 import { SourceNames } from '../proxy/source-names.ts';
-import { identityFieldsOf } from '../visitors/visitor.ts';
+import { identityFieldsOf } from '../modules/visitors/visitor.ts';
 import type { AppContext, SourceContext } from './context.ts';
 
 /** Requests to other servers, and the checks of those. */

@@ -5,8 +5,8 @@ import { isJsonObject } from '../model/json/json.ts';
 import { loadJose } from '../model/common/lazy-packages.ts';
 import { reasonOf } from '../observability/log.ts';
 import type { Dialler } from '../outbound/dialler.ts';
-import { createRemoteKeySet, fetchJwks } from '../visitors/jwks.ts';
-import { signatureAlgorithms } from '../visitors/tokens.ts';
+import { createRemoteKeySet, fetchJwks } from '../modules/visitors/jwks.ts';
+import { signatureAlgorithms } from '../modules/visitors/tokens.ts';
 import { logoutTokenSeconds, providerClockToleranceSeconds, providerTimeoutMs } from './limits.ts';
 import type { Provider } from './provider.ts';
 

@@ -6,7 +6,7 @@ import type { JsonObject } from '../model/json/json.ts';
 import { loadOpenIdClient } from '../model/common/lazy-packages.ts';
 import { reasonOf, type Log } from '../observability/log.ts';
 import type { Dialler } from '../outbound/dialler.ts';
-import { claimAt, userIn } from '../visitors/tokens.ts';
+import { claimAt, userIn } from '../modules/visitors/tokens.ts';
 import {
   discoveryFreshMs,
   discoveryRetryMs,

@@ -6,7 +6,7 @@ import { winnerName, type Explanation } from '../model/explanation.ts';
 import { canonicalPath, requestPathOf, type CanonicalPath } from '../model/path.ts';
 import type { FoundRule, Rule } from '../model/stored/rule.ts';
 import type { ReplyOrPromise, PageRequest, ExpectedReply } from '../rules/source.ts';
-import type { PublicFileReplies } from './public-files.ts';
+import type { PublicFileReplies } from '../modules/console/public-files.ts';
 import { pageStatus } from './stored-pages.ts';
 
 /**

@@ -5,7 +5,7 @@ import { parseRequest, type ValidatedRequest } from '../http/reading/target.ts';
 import type { ClientIdentity } from '../model/network/client-certificate.ts';
 import { Failure } from '../model/failure.ts';
 import { keyPrefix, type Caller } from '../model/stored/key.ts';
-import { identityFieldsOf, type ProxyClaims } from '../visitors/visitor.ts';
+import { identityFieldsOf, type ProxyClaims } from '../modules/visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { Arrived } from './exchange.ts';
 import { isSecure, type Peer } from './listening/peer.ts';

@@ -19,7 +19,7 @@ import type { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/stored/key.ts';
 import { servicePath } from '../model/path.ts';
 import { previewToken } from '../model/preview.ts';
-import { consoleOriginReply, withoutConsoleWorker } from './svc1/console.ts';
+import { consoleOriginReply, withoutConsoleWorker } from '../modules/console/console.ts';
 import { passContentOn } from './h1/body.ts';
 import {
   acceptRequest,

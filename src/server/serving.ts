@@ -9,15 +9,15 @@ import type { SiteDraft } from '../model/stored/draft.ts';
 import type { AccessRules } from '../observability/access-rules.ts';
 import type { Caller } from '../model/stored/key.ts';
 import type { Tracer } from '../observability/trace.ts';
-import type { ConsoleFiles } from '../pages/console-files.ts';
-import type { PublicFileReplies, PublicFiles } from '../pages/public-files.ts';
+import type { ConsoleFiles } from '../modules/console/console-files.ts';
+import type { PublicFileReplies, PublicFiles } from '../modules/console/public-files.ts';
 import type { Site } from '../site/site.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
 import type { Login } from '../login/login.ts';
-import type { Visitors } from '../visitors/visitor.ts';
+import type { Visitors } from '../modules/visitors/visitor.ts';
 import type { Execute } from '../api/execute.ts';
-import type { Documents } from './svc1/documents.ts';
-import type { IndexPages } from './svc1/index-pages.ts';
+import type { Documents } from '../modules/docs/documents.ts';
+import type { IndexPages } from '../modules/console/index-pages.ts';
 import type { PublicAnswers } from './svc1/public-answers.ts';
 
 /**

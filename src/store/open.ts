@@ -35,7 +35,7 @@ import { LogFeed } from './log/feed.ts';
 import { createRowLog, putIdentity } from './log/row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { createKeyUses } from './key-uses.ts';
-import { createLocalSessions } from './local-sessions.ts';
+import { createLocalSessions } from '../modules/console/sessions/local-sessions.ts';
 import { createLoginSessions } from './login-sessions.ts';
 import { createNodes } from './nodes.ts';
 import { outboxMaxDefault } from './limits.ts';

@@ -18,7 +18,7 @@ import type { Deliveries } from './deliveries/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Nodes } from './nodes.ts';
-import type { LocalSessions } from './local-sessions.ts';
+import type { LocalSessions } from '../modules/console/sessions/local-sessions.ts';
 import type { LoginSessions } from './login-sessions.ts';
 import type { Outbox } from './outbox.ts';
 import type { RowLog } from './row-log.ts';

@@ -1,5 +1,5 @@
 import { open, stat } from 'node:fs/promises';
-import { loadedFileTrustMs } from './limits.ts';
+import { loadedFileTrustMs } from '../modules/visitors/limits.ts';
 
 /**
  * A value that is read from a file on first use, and again after the file has changed. If the file

@@ -4,7 +4,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { ask } from '../static/disk-rig.ts';
-import { mmdb } from '../visitors/mmdb.ts';
+import { mmdb } from '../modules/visitors/mmdb.ts';
 import { basic, scryptLine } from './passwords.ts';
 
 const server = 'trust_proxy = 127.0.0.0/8';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Problem } from '../../src/model/failure.ts';
 import { startSite, type Answer } from '../harness.ts';
-import { transports } from './transports.ts';
+import { transports } from '../modules/status/transports.ts';
 
 const products = {
   name: 'products',

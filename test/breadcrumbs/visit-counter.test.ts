@@ -7,8 +7,8 @@ import { silentLog } from '../../src/observability/log.ts';
 import {
   breadcrumbDimensions,
   type BreadcrumbDimension,
-} from '../../src/store/visits/visit-counts.ts';
-import type { DayVisits, VisitTable } from '../../src/store/visits/visit-database.ts';
+} from '../../src/modules/visits/visit-counts.ts';
+import type { DayVisits, VisitTable } from '../../src/modules/visits/visit-database.ts';
 
 const dayMs = 86_400_000;
 

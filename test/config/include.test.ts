@@ -4,7 +4,7 @@ import { join, relative } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { isIncluded, lineNumber, placeOf } from '../../src/config/include.ts';
 import { describeConfig } from '../../src/config/describe.ts';
-import { effectiveConfig } from '../../src/config/effective.ts';
+import { effectiveConfig } from '../../src/modules/status/effective-configuration.ts';
 import { includedFilesMax } from '../../src/config/limits.ts';
 import { makeFolder, readIni, requireIni } from './folder.ts';
 

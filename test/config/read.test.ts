@@ -5,7 +5,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { problemText } from '../../src/config/problem.ts';
 import { cidrsContain } from '../../src/model/network/cidr.ts';
 import { createAuthority } from '../certificates.ts';
-import { mmdb } from '../visitors/mmdb.ts';
+import { mmdb } from '../modules/visitors/mmdb.ts';
 import { makeFolder, readIni, requireIni } from './folder.ts';
 
 const authority = await createAuthority();

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after } from 'node:test';
 import { buildDocs } from '../../docs/site/build.ts';
-import { loadDocsFiles, type DocsFiles } from '../../src/pages/docs-files.ts';
+import { loadDocsFiles, type DocsFiles } from '../../src/modules/docs/docs-files.ts';
 
 /** The documentation in a temporary folder, and as the server reads it. */
 interface BuiltDocs {

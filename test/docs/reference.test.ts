@@ -8,7 +8,7 @@ import { documentedCommands } from '../../docs/reference/commands.ts';
 import { describedKeys } from '../../docs/reference/ini-file.ts';
 import { generatedReference } from '../../docs/reference/reference.ts';
 import { undescribed } from '../../docs/reference/schema-text.ts';
-import { failuresOf, scopeSentence } from '../../src/api/documents/envelope.ts';
+import { failuresOf, scopeSentence } from '../../src/modules/docs/envelope.ts';
 import { recordSchemas } from '../../src/api/records/schema.ts';
 import { engineSchemas } from '../../src/api/rules/enginedata.ts';
 import { kindSchemas } from '../../src/api/rules/kind-schemas.ts';

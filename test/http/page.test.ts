@@ -7,7 +7,7 @@ import { gzipSync } from 'node:zlib';
 import { builtInEngines } from '../../src/model/stored/rule.ts';
 import type { JsonObject } from '../../src/model/json/json.ts';
 import { genericPage } from '../../src/http/content/page.ts';
-import { loadPublicFiles } from '../../src/pages/public-files.ts';
+import { loadPublicFiles } from '../../src/modules/console/public-files.ts';
 
 const folder = fileURLToPath(new URL('../../public/', import.meta.url));
 const files = await loadPublicFiles(folder);

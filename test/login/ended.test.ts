@@ -10,7 +10,7 @@ import { httpSource } from '../outbound/sources.ts';
 import { socketSource } from '../server/h1/socket-source.ts';
 import { connectHttp2 } from '../server/h2/client.ts';
 import { startTlsSite } from '../server/tls/tls-rig.ts';
-import { newIssuer, type Issuer } from '../visitors/issuer.ts';
+import { newIssuer, type Issuer } from '../modules/visitors/issuer.ts';
 import { loginIni, startProvider } from './provider.ts';
 import { TestVisitor } from './visitor.ts';
 

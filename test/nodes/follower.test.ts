@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { feedRowsMax } from '../../src/nodes/limits.ts';
-import { signIn } from '../api/keys/sign-in.ts';
+import { signIn } from '../modules/keys/sign-in.ts';
 import { writeFiles } from '../folder.ts';
 import { startSite } from '../harness.ts';
 import { connectTool } from '../modules/mcp/client.ts';

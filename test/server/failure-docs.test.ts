@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { operations } from '../../src/api/table.ts';
 import { isFailureCode, problemReasons } from '../../src/model/failure.ts';
 import { limitMessages, type LimitName } from '../../src/model/limit.ts';
-import { meanings } from '../../src/api/documents/envelope.ts';
+import { meanings } from '../../src/modules/docs/envelope.ts';
 import { docsOf } from '../../src/server/svc1/failure-docs.ts';
 import { builtDocs } from '../docs/built-docs.ts';
 import { startSite } from '../harness.ts';

@@ -15,7 +15,7 @@ import { PreparedReplies, withOwnId } from '../../src/server/answers/prepared.ts
 import { basic, scryptLine } from '../access/passwords.ts';
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { newIssuer } from '../visitors/issuer.ts';
+import { newIssuer } from '../modules/visitors/issuer.ts';
 import { randomRuns } from '../random-runs.ts';
 
 interface Answered {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { EventEmitter, once } from 'node:events';
 import { test } from 'node:test';
 import { createPageCompressor } from '../../src/modules/compression/page-compressor.ts';
-import { createPublicFileReplies } from '../../src/pages/public-files.ts';
+import { createPublicFileReplies } from '../../src/modules/console/public-files.ts';
 import { createPublicAnswers } from '../../src/server/svc1/public-answers.ts';
 
 test('a response is compressed at its second request', async (t) => {

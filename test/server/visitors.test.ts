@@ -5,8 +5,8 @@ import type { AddressInfo } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { WebSocket } from 'ws';
 import { startSite, type TestSite } from '../harness.ts';
-import { mmdb } from '../visitors/mmdb.ts';
-import { newIssuer, unsigned } from '../visitors/issuer.ts';
+import { mmdb } from '../modules/visitors/mmdb.ts';
+import { newIssuer, unsigned } from '../modules/visitors/issuer.ts';
 
 const crumb = (when: readonly object[]) => ({
   path: '/crumb',

@@ -8,7 +8,7 @@ import { statusOf } from '../../src/http/status.ts';
 import { winnerName, type Explanation, type ExplainedSource } from '../../src/model/explanation.ts';
 import { Failure } from '../../src/model/failure.ts';
 import type { Json, JsonObject } from '../../src/model/json/json.ts';
-import { visitorSeeds } from '../../src/visitors/limits.ts';
+import { visitorSeeds } from '../../src/modules/visitors/limits.ts';
 import {
   matchingOrigin,
   type Rule,
@@ -20,7 +20,7 @@ import { discard } from '../../src/http/reply.ts';
 import { createCompressors } from '../../src/modules/compression/compressors.ts';
 import { createDisk } from '../../src/static/disk.ts';
 import { createGenericPages } from '../../src/pages/generic-pages.ts';
-import { createPublicFileReplies } from '../../src/pages/public-files.ts';
+import { createPublicFileReplies } from '../../src/modules/console/public-files.ts';
 import { publicFile } from '../../src/http/content/page.ts';
 import type { CandidateReads } from '../../src/rules/matcher.ts';
 import { rulesAtTime, type RuleReader } from '../../src/rules/valid-rules.ts';

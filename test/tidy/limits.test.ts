@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { wrongKeysPerMinuteMax } from '../../src/api/keys/limits.ts';
+import { wrongKeysPerMinuteMax } from '../../src/modules/keys/limits.ts';
 import { anonymousWritesPerMinuteMax } from '../../src/api/rows/limits.ts';
 import { readBodyBytesMax, requestTimeoutMs, socketFrameBytesMax } from '../../src/api/limits.ts';
 import { connectionsMax } from '../../src/config/limits.ts';

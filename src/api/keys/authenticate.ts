@@ -8,9 +8,9 @@ import {
   type Caller,
   type Scope,
 } from '../../model/stored/key.ts';
-import { openKey } from './session-store.ts';
+import { openKey } from '../../modules/console/sessions/session-store.ts';
 import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
-import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from './limits.ts';
+import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from '../../modules/keys/limits.ts';
 import { createLruCache } from '../../model/common/lru-cache.ts';
 
 const minuteMs = 60_000;

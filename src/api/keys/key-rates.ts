@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import type { Caller } from '../../model/stored/key.ts';
-import { keyRatesRemembered } from './limits.ts';
+import { keyRatesRemembered } from '../../modules/keys/limits.ts';
 import { createLruCache } from '../../model/common/lru-cache.ts';
 
 /** Counts the operations of each key; outlives a reload of the configuration. */

@@ -7,7 +7,7 @@ import { Failure } from '../../model/failure.ts';
 import { hasScope } from '../../model/stored/key.ts';
 import type { Location } from '../../model/visitor.ts';
 import type { Visitor } from '../../model/visitor.ts';
-import { bucketOf, seedOf } from '../../visitors/bucket.ts';
+import { bucketOf, seedOf } from '../../modules/visitors/bucket.ts';
 import type { Call } from '../operation.ts';
 
 /** The properties of a visitor in an input; a property that is left out is unknown. */

@@ -1,12 +1,12 @@
 import type { JsonObject } from '../../model/json/json.ts';
 import type { Condition, ConditionType, PreviewField } from '../condition.ts';
-import { browserConditions } from './browser.ts';
+import { browserConditions } from '../../modules/visitors/conditions/browser.ts';
 import { caller } from './caller.ts';
-import { locationConditions } from './location.ts';
-import { percent } from './percent.ts';
+import { locationConditions } from '../../modules/visitors/conditions/location.ts';
+import { percent } from '../../modules/visitors/conditions/percent.ts';
 import { query } from './query.ts';
 import { timeConditions } from './time.ts';
-import { userConditions } from './user.ts';
+import { userConditions } from '../../modules/visitors/conditions/user.ts';
 
 /** Every condition that an `if` may have (docs/design/rendering.md#breadcrumbs). */
 export const conditionTypes: readonly ConditionType[] = [

@@ -1,5 +1,5 @@
 import { AcmeFolder } from '../../acme/folder.ts';
-import type { CertificateState } from '../../api/server-status.ts';
+import type { CertificateState } from '../../modules/status/server-status.ts';
 import type { Config } from '../../config/config.ts';
 import { allCertificateWarnings, certificateWarnings } from '../../config/warnings.ts';
 import { certificateState, loadOnDemandCertificates } from '../../server/tls/certificate-states.ts';

@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { liveMessagesUnreadMax } from '../../observability/limits.ts';
-import type { AccessRows } from '../../observability/live-access.ts';
+import type { AccessRows } from '../../modules/status/live-access.ts';
 import type { AccessMessage } from './worker-messages.ts';
 
 /** A worker that messages can be sent to. */

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
 import { Failure } from '../../model/failure.ts';
-import type { DocsFiles } from '../../pages/docs-files.ts';
+import type { DocsFiles } from '../docs/docs-files.ts';
 import { resourcesPerPage, resourceUriCharactersMax } from './limits.ts';
 
 /** A resource in a list (resources/list). */

@@ -1,7 +1,7 @@
 import { authorise } from '../../api/execute.ts';
-import { exampleInput } from '../../api/documents/example.ts';
-import { envelopeMembers, familyOf, shownInput } from '../../api/documents/envelope.ts';
-import { published } from '../../api/documents/schemas.ts';
+import { exampleInput } from '../docs/example.ts';
+import { envelopeMembers, familyOf, shownInput } from '../docs/envelope.ts';
+import { published } from '../docs/schemas.ts';
 import type { Operation } from '../../api/operation.ts';
 import { operations } from '../../api/table.ts';
 import { Failure } from '../../model/failure.ts';

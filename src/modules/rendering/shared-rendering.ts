@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../model/json/json.ts';
-import type { PublicFiles } from '../../pages/public-files.ts';
+import type { PublicFiles } from '../console/public-files.ts';
 
 /** The functions of public/engines/template/render.js that read an enginedata. */
 export interface SharedRendering {

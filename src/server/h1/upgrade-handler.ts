@@ -12,7 +12,7 @@ import type { Arrived, UpgradeRequest } from '../exchange.ts';
 import { peerAddress } from '../listening/peer.ts';
 import type { Connections } from './connections.ts';
 import { acceptRequest, countForRates, type IncomingRequest } from '../incoming-request.ts';
-import { consoleOriginReply } from '../svc1/console.ts';
+import { consoleOriginReply } from '../../modules/console/console.ts';
 import type { ResponderParts } from '../responder.ts';
 import { withoutOwnCookies } from '../../http/headers/own-cookies.ts';
 import { contentFailure, loggedFailure } from '../answers/failures.ts';

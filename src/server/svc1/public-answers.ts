@@ -5,7 +5,7 @@ import type { ContentRequest } from '../../http/request.ts';
 import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
 import { publicAnswerBytes, publicAnswersBytesMax } from '../limits.ts';
 import { unpooled } from '../../model/json/unpooled.ts';
-import type { PublicFileReplies } from '../../pages/public-files.ts';
+import type { PublicFileReplies } from '../../modules/console/public-files.ts';
 import type { PublicFile } from '../../http/content/page.ts';
 
 /** Envelopes that all callers get, as representations: with validators, compressed and prepared. */

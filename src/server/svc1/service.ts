@@ -9,7 +9,12 @@ import type { Caller } from '../../model/stored/key.ts';
 import { metricsType } from '../../observability/metrics.ts';
 import { readOnlyReply } from '../../rules/source.ts';
 import { answerAsset } from './asset-upload.ts';
-import { consoleFile, isConsoleOrigin, redirectToConsole, refuseServiceWorker } from './console.ts';
+import {
+  consoleFile,
+  isConsoleOrigin,
+  redirectToConsole,
+  refuseServiceWorker,
+} from '../../modules/console/console.ts';
 import { corsFields } from './cors.ts';
 import { previewLinkReply } from '../answers/draft-preview.ts';
 import { readBody } from '../h1/body.ts';

@@ -1,5 +1,5 @@
 import type { AcmeStore } from '../../acme/acme-store.ts';
-import type { CertificateState } from '../../api/server-status.ts';
+import type { CertificateState } from '../../modules/status/server-status.ts';
 import { onDemandShownMax } from '../limits.ts';
 import {
   certificateNames,

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { constants } from 'node:crypto';
 import type { SecureContext, SecureContextOptions, Server, TLSSocket } from 'node:tls';
 import type { AcmeStore } from '../../acme/acme-store.ts';
-import type { CertificateState } from '../../api/server-status.ts';
+import type { CertificateState } from '../../modules/status/server-status.ts';
 import type { Certificate } from '../../config/config.ts';
 import { certificateWarnings } from '../../config/warnings.ts';
 import { fileChanges } from '../../config/watch.ts';

@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { AcmeStore } from '../../acme/acme-store.ts';
 import type { Permissions } from '../../acme/permissions.ts';
 import { isPublicName } from '../../acme/public-name.ts';
-import type { CertificateState } from '../../api/server-status.ts';
+import type { CertificateState } from '../../modules/status/server-status.ts';
 import {
   onDemandCheckMs,
   onDemandContextsMax,

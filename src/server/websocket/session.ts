@@ -10,7 +10,7 @@ import { operationBodyBytesMax } from '../limits.ts';
 import type { IncomingRequest } from '../incoming-request.ts';
 import { socketBufferedBytesMax, socketPingsMax } from './limits.ts';
 import type { Visitor } from '../../model/visitor.ts';
-import type { ProxyClaims } from '../../visitors/visitor.ts';
+import type { ProxyClaims } from '../../modules/visitors/visitor.ts';
 import { failureMember, loggedFailure, type FailureLogs } from '../answers/failures.ts';
 import { jsonPieces } from '../../model/json/prepared-json.ts';
 import { countForPlace } from '../svc1/operation-rates.ts';

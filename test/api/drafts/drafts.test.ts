@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { stateOf } from '../../nodes/rig.ts';
 import { startSite, type Answer, type CallOptions, type TestSite } from '../../harness.ts';
-import { transports } from '../transports.ts';
+import { transports } from '../../modules/status/transports.ts';
 
 const rule = 'svc1.userinterface';
 const draft = 'spring';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { Failure } from '../../../src/model/failure.ts';
 import { createKeyRates } from '../../../src/api/keys/key-rates.ts';
 import { startSite, type Answer } from '../../harness.ts';
-import { transports } from '../transports.ts';
+import { transports } from '../../modules/status/transports.ts';
 
 suite('the rate of a key', () => {
   /** The number of calls that pass, and the Retry-After of the first refused one. */

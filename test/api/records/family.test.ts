@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { openApi } from '../../../src/api/documents/openapi.ts';
+import { openApi } from '../../../src/modules/docs/openapi.ts';
 import { createExecute } from '../../../src/api/execute.ts';
 import { bindOperations, type Call } from '../../../src/api/operation.ts';
 import { unknownField } from '../../../src/api/problems.ts';

@@ -6,7 +6,7 @@ import { ruleFamily, type RuleParts } from '../../../src/api/rules/rule-family.t
 import type { Call as OperationCall } from '../../../src/api/operation.ts';
 import { startSite } from '../../harness.ts';
 import { commit, edited, inserted, scratchStore } from '../../store/scratch.ts';
-import { transports, type Call } from '../transports.ts';
+import { transports, type Call } from '../../modules/status/transports.ts';
 
 const rule = 'svc1.userinterface';
 const page = { path: '/a', kind: 'content', content: 'one' };

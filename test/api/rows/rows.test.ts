@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
-import { transports, type Call } from '../transports.ts';
+import { transports, type Call } from '../../modules/status/transports.ts';
 
 const products = {
   name: 'products',

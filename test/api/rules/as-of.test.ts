@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite } from '../../harness.ts';
-import { transports } from '../transports.ts';
+import { transports } from '../../modules/status/transports.ts';
 
 const rule = 'svc1.userinterface';
 const origin = 'http://shop.example';

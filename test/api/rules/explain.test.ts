@@ -5,7 +5,7 @@ import { startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import { ask } from '../../static/disk-rig.ts';
 import { askings, assertTrue, ruleSets } from '../../site/explain-rig.ts';
-import { transports } from '../transports.ts';
+import { transports } from '../../modules/status/transports.ts';
 
 const rule = 'svc1.userinterface';
 const origin = 'http://shop.example';

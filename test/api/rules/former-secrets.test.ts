@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
-import { subscribe } from '../subscriber.ts';
+import { subscribe } from '../../modules/status/subscriber.ts';
 
 const [former, second, current] = ['Bearer former', 'Bearer second', 'Bearer current'];
 const enginedataWith = (authorization: string) => ({

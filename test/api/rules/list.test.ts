@@ -9,7 +9,7 @@ import { ruleFamily, type RuleParts } from '../../../src/api/rules/rule-family.t
 import type { Call } from '../../../src/api/operation.ts';
 import { startSite } from '../../harness.ts';
 import { commit, inserted, scratchStore } from '../../store/scratch.ts';
-import { transports } from '../transports.ts';
+import { transports } from '../../modules/status/transports.ts';
 
 const rule = 'svc1.userinterface';
 const origin = 'http://shop.example';

@@ -5,7 +5,7 @@ import type { Problem } from '../../../src/model/failure.ts';
 import { cleaningAfterAll } from '../../folder.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
 import { runHere } from '../../cli/here.ts';
-import { transports } from '../transports.ts';
+import { transports } from '../../modules/status/transports.ts';
 
 const rule = 'svc1.userinterface';
 const page = { path: '/a', kind: 'content', content: 'x' };

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { startSite } from '../../harness.ts';
 import { startWriter } from '../../store/scratch.ts';
-import { insertPage, subscribe, type ChangePacket } from '../subscriber.ts';
+import { insertPage, subscribe, type ChangePacket } from '../../modules/status/subscriber.ts';
 
 const rule = 'svc1.userinterface';
 const origin = 'http://shop.example';

@@ -7,7 +7,7 @@ import { importRowsMax } from '../../../src/api/transfer/limits.ts';
 import { importInlineBytesMax } from '../../../src/api/transfer/limits.ts';
 import { runHere, startClient } from '../../cli/here.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
-import { transports } from '../transports.ts';
+import { transports } from '../../modules/status/transports.ts';
 
 const operation = 'svc1.userinterface.import';
 const hook = {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite, type Answer } from '../../harness.ts';
-import { transports } from '../transports.ts';
+import { transports } from '../../modules/status/transports.ts';
 
 const sale = { type: 'sale.completed', data: { id: 'S-1', total: 12.5, shop: 'harbour' } };
 const url = 'https://shop.example/hooks';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { Problem } from '../../../src/model/failure.ts';
 import { startSite, type Answer } from '../../harness.ts';
 import { nodeKey } from '../../nodes/rig.ts';
-import { transports } from '../transports.ts';
+import { transports } from '../../modules/status/transports.ts';
 
 const hook = 'svc1.webhook';
 const shop = { event: ['sale.completed'], url: 'https://shop.example/hooks' };

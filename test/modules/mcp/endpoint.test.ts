@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
-import { signIn } from '../../api/keys/sign-in.ts';
+import { signIn } from '../keys/sign-in.ts';
 import { connectTool, revisions } from './client.ts';
 
 const rule = 'svc1.userinterface';

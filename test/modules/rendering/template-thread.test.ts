@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { loadPublicFiles } from '../../../src/pages/public-files.ts';
+import { loadPublicFiles } from '../../../src/modules/console/public-files.ts';
 import { rendersWaitingMax } from '../../../src/modules/rendering/limits.ts';
 import { loadRendering } from '../../../src/modules/rendering/shared-rendering.ts';
 import { TemplateError, TemplateThread } from '../../../src/modules/rendering/template-thread.ts';

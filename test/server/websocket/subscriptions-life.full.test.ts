@@ -6,7 +6,7 @@ import { WebSocket } from 'ws';
 import { postOperation, startSite } from '../../harness.ts';
 import { serverFolder, startServed, type Served } from '../../process.ts';
 import { startWriter } from '../../store/scratch.ts';
-import { insertPage, subscribe } from '../../api/subscriber.ts';
+import { insertPage, subscribe } from '../../modules/status/subscriber.ts';
 import { closing } from './socket-rig.ts';
 
 function range(first: number, last: number): readonly number[] {

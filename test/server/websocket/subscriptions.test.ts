@@ -9,7 +9,7 @@ import {
 } from '../../../src/server/limits.ts';
 import { readTestConfig, startSite, type TestSite, type TestSocket } from '../../harness.ts';
 import { runWaymark } from '../../process.ts';
-import { insertPage, subscribe } from '../../api/subscriber.ts';
+import { insertPage, subscribe } from '../../modules/status/subscriber.ts';
 import { closing } from './socket-rig.ts';
 
 const rule = 'svc1.userinterface';

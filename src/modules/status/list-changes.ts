@@ -1,0 +1,187 @@
+import type { StaticOutput } from '../../model/json/static.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Bounds } from '../../model/stored/bounds.ts';
+import { actions, type Change, type Family } from '../../model/stored/change.ts';
+import { hasScope, type Scope } from '../../model/stored/key.ts';
+import type { Reads, Store } from '../../store/store.ts';
+import { isRuleSeen, shownRows } from '../../api/bounds/rules.ts';
+import {
+  changesExaminedMax,
+  changesRowsMax,
+  listRowsDefault,
+  listSliceChanges,
+} from '../../api/limits.ts';
+import { defineOperation, type Call } from '../../api/operation.ts';
+import { toolUseSchema } from '../../api/records/schema.ts';
+import { seqFromMoment, seqOfMoment } from '../../api/records/moment.ts';
+
+/** The families in the list of changes, each with the scope that reads it. */
+const families = {
+  userinterface: 'read',
+  webhook: 'webhook',
+  key: 'admin',
+} as const satisfies Partial<Record<Family, Scope>>;
+type ListedFamily = keyof typeof families;
+const familyNames = Object.keys(families) as ListedFamily[];
+
+type ListedChange = Change & { readonly family: ListedFamily };
+
+interface ChangeFilters {
+  by?: string;
+  txn?: string;
+  family?: ListedFamily;
+  action?: Change['action'];
+  from?: string;
+  until?: string;
+}
+
+const text = { type: 'string', nullable: true } as const;
+
+const changeList = {
+  title: 'ChangeList',
+  type: 'object',
+  required: ['rows', 'next'],
+  properties: {
+    rows: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['seq', 'txn', 'by', 'action', 'family', 'id', 'dtu_stored', 'fields', 'applies'],
+        properties: {
+          seq: { type: 'integer', description: 'Position in the log.' },
+          txn: { type: 'string', description: 'Id of the transaction.' },
+          by: { type: 'string', description: 'Id of the key, or name of the command.' },
+          by_name: { type: 'string', description: 'Name of the key, for the scope admin.' },
+          via: toolUseSchema,
+          action: { type: 'string', enum: actions },
+          family: { type: 'string', enum: familyNames },
+          id: { type: 'string', description: 'Id of the record.' },
+          title: { type: 'string', description: 'The path of the rule, or the name.' },
+          dtu_stored: { type: 'string', format: 'date-time' },
+          fields: { type: 'array', items: { type: 'string' }, description: 'What it wrote.' },
+          applies: { type: 'boolean', description: 'False for a row that was invalidated.' },
+        },
+      },
+    },
+    next: { type: ['integer', 'null'], description: 'The before of the next page.' },
+  },
+} as const;
+
+type ChangeList = StaticOutput<typeof changeList>;
+type ChangeRow = ChangeList['rows'][number];
+
+/**
+ * change.list: the rows of the log, newest first, without the values that they wrote: who changed
+ * which record, when, and in which transaction. A page may have fewer rows than `limit` and still
+ * have a next one, because the work for one page is limited.
+ */
+export const listChanges = defineOperation({
+  name: 'svc1.change.list',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'The changes of page rules, and of hooks and keys for their scopes, newest first.',
+  output: changeList,
+  input: {
+    type: 'object',
+    properties: {
+      before: { type: 'integer', minimum: 1, nullable: true, description: 'Rows before this seq.' },
+      limit: { type: 'integer', minimum: 1, maximum: changesRowsMax, nullable: true },
+      by: { ...text, description: 'Id of the key, or name of the command.' },
+      txn: { ...text, description: 'Id of the transaction.' },
+      from: { ...text, description: 'From this date-time or seq on.' },
+      until: { ...text, description: 'Up to this date-time or seq.' },
+      family: { ...text, enum: [...familyNames, null] },
+      action: { ...text, enum: [...actions, null] },
+    },
+  },
+  run:
+    ({ store }: { readonly store: Store }) =>
+    async ({ before, limit = listRowsDefault, ...filters }, call) => {
+      const visible = familyNames.filter((name) => hasScope(call.caller, families[name]));
+      const isSeen = seenRows(store, call.caller.bounds);
+      const matches = (change: Change): change is ListedChange =>
+        visible.some((name) => name === change.family) &&
+        (filters.family === undefined || change.family === filters.family) &&
+        (filters.by === undefined || change.by === filters.by) &&
+        (filters.action === undefined || change.action === filters.action) &&
+        !('session' in change.data) &&
+        isSeen(change);
+      return {
+        kind: 'data',
+        data: await readPage(store, { before, limit, matches, filters }, call),
+      };
+    },
+});
+
+/** Which rows of the log a bound key sees: those of page rules that were, and are, inside. */
+function seenRows(reads: Reads, bounds: Bounds | undefined): (change: Change) => boolean {
+  if (bounds === undefined) return () => true;
+  const shown = new Map<string, (seq: number) => boolean>();
+  return ({ family, id, seq }) => {
+    if (family !== 'userinterface') return false;
+    const known = shown.get(id);
+    if (known !== undefined) return known(seq);
+    const isSeen = isRuleSeen(reads, id, bounds) ? shownRows(reads, id, bounds) : () => false;
+    shown.set(id, isSeen);
+    return isSeen(seq);
+  };
+}
+
+async function readPage(
+  store: Store,
+  {
+    before,
+    limit,
+    matches,
+    filters: { txn, from, until },
+  }: {
+    readonly before: number | undefined;
+    readonly limit: number;
+    readonly matches: (change: Change) => change is ListedChange;
+    readonly filters: ChangeFilters;
+  },
+  call: Call,
+): Promise<ChangeList> {
+  const range = txn === undefined ? { first: 1, last: store.seq() } : store.txnSeqs(txn);
+  if (range === undefined) return { rows: [], next: null };
+  const signal = call.signal();
+  const rows: ChangeRow[] = [];
+  const last = until === undefined ? range.last : seqOfMoment(store, 'until', until);
+  const first =
+    from === undefined ? range.first : Math.max(range.first, seqFromMoment(store, 'from', from));
+  let seq = Math.min(range.last, last, (before ?? Infinity) - 1);
+  for (let examined = 1; seq >= first; seq -= 1, examined += 1) {
+    const change = store.change(seq);
+    if (change !== undefined && matches(change)) rows.push(rowView(store, change, call));
+    if (rows.length === limit || examined === changesExaminedMax) {
+      return { rows, next: seq > first ? seq : null };
+    }
+    if (examined % listSliceChanges === 0) await nextTurn(undefined, { signal });
+  }
+  return { rows, next: null };
+}
+
+function rowView(reads: Reads, change: ListedChange, { caller }: Call): ChangeRow {
+  const { seq, txn, by, via, action, family, id, dtu_stored, data } = change;
+  const name = hasScope(caller, 'admin') ? reads.key(by)?.name : undefined;
+  const title = titleOf(reads, change);
+  return {
+    ...{ seq, txn, by, ...(name !== undefined && { by_name: name }) },
+    ...(via !== undefined && { via }),
+    ...{ action, family, id },
+    ...(title !== undefined && { title }),
+    dtu_stored,
+    fields: action === 'invalidate' ? [] : Object.keys(data).filter((field) => field !== 'hash'),
+    applies: reads.inForce(seq),
+  };
+}
+
+/** A readable name of the record: the path of a rule, right before or after the change. */
+function titleOf(reads: Reads, { family, id, seq, data }: Change): string | undefined {
+  if (typeof data.path === 'string') return data.path;
+  if (family === 'userinterface') {
+    return (reads.rule(id) ?? reads.ruleAt(id, seq) ?? reads.ruleAt(id, seq - 1))?.rule.path;
+  }
+  if (typeof data.name === 'string') return data.name;
+  return family === 'webhook' ? reads.hook(id)?.hook.name : reads.key(id)?.name;
+}

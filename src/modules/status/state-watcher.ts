@@ -1,0 +1,114 @@
+import { hash } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Failure } from '../../model/failure.ts';
+import { stateCompareMs, stateReadersMax } from '../../observability/limits.ts';
+
+/** The parts of the server's state that clients can watch. */
+export const stateTopics = [
+  'changes',
+  'times',
+  'series',
+  'sources',
+  'nodes',
+  'deliveries',
+  'keys',
+  'certificates',
+  'configuration',
+  'cache',
+] as const;
+
+/** A part of the server's state that clients can watch. */
+export type StateTopic = (typeof stateTopics)[number];
+
+/** Functions that return JSON which differs after each change of a topic. */
+export type StateVersions = Readonly<Record<StateTopic, () => unknown>>;
+
+/** The digest of the present version of a topic; computed once for all readers. */
+type VersionOf = (topic: StateTopic) => Promise<string>;
+
+/**
+ * Tells readers which topics have changed. Once a second, it compares the versions of topics that
+ * have a reader; without readers, it does nothing.
+ */
+export class StateWatcher {
+  readonly #versions: StateVersions;
+  readonly #everyMs: number;
+  readonly #readers = new Set<object>();
+  #round: Promise<VersionOf> | undefined;
+
+  constructor(versions: StateVersions, everyMs = stateCompareMs) {
+    this.#versions = versions;
+    this.#everyMs = everyMs;
+  }
+
+  /** The number of readers. */
+  get size(): number {
+    return this.#readers.size;
+  }
+
+  /**
+   * Resolves when the present versions are known. The function that it resolves to makes the
+   * changes since then: topics that have changed together, until the signal aborts. A slow reader
+   * gets several changes of a topic as one. Rejects with `unavailable` if too many read already.
+   */
+  async watch(
+    topics: readonly StateTopic[],
+  ): Promise<(signal: AbortSignal) => AsyncGenerator<readonly StateTopic[], void, undefined>> {
+    this.#requireRoom();
+    const known = new Map<StateTopic, string>();
+    const versionOf = this.#currentVersions();
+    for (const topic of topics) known.set(topic, await versionOf(topic));
+    return (signal) => this.#changes(known, signal);
+  }
+
+  async *#changes(
+    known: Map<StateTopic, string>,
+    signal: AbortSignal,
+  ): AsyncGenerator<readonly StateTopic[], void, undefined> {
+    this.#requireRoom();
+    this.#readers.add(known);
+    try {
+      for (;;) {
+        const versionOf = await this.#nextRound();
+        const changed: StateTopic[] = [];
+        for (const [topic, before] of known) {
+          if (signal.aborted) return;
+          const version = await versionOf(topic);
+          if (version !== before) changed.push(topic);
+          known.set(topic, version);
+        }
+        if (signal.aborted) return;
+        if (changed.length > 0) yield changed;
+      }
+    } finally {
+      this.#readers.delete(known);
+    }
+  }
+
+  #nextRound(): Promise<VersionOf> {
+    this.#round ??= delay(this.#everyMs, undefined, { ref: false }).then(() => {
+      this.#round = undefined;
+      return this.#currentVersions();
+    });
+    return this.#round;
+  }
+
+  #currentVersions(): VersionOf {
+    const computed = new Map<StateTopic, Promise<string>>();
+    return (topic) => {
+      const version = computed.get(topic) ?? this.#version(topic);
+      computed.set(topic, version);
+      return version;
+    };
+  }
+
+  async #version(topic: StateTopic): Promise<string> {
+    return hash('sha1', JSON.stringify([await this.#versions[topic]()]));
+  }
+
+  #requireRoom(): void {
+    if (this.#readers.size < stateReadersMax) return;
+    const message = `${stateReadersMax} clients watch the state: close one, and try again.`;
+    throw new Failure('unavailable', message, { limit: 'live_state' });
+  }
+}
