@@ -4,7 +4,7 @@ import { Failure, failureFrom } from './model/failure.ts';
 import { silentLog, type Log } from './observability/log.ts';
 import { holdsData, isWritable } from './store/folder/data-folder.ts';
 import { openStore, type LayoutChanged } from './store/open.ts';
-import type { Sharing } from './store/shared/join.ts';
+import type { Sharing } from './modules/cluster/log/join.ts';
 import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
 
@@ -55,7 +55,7 @@ function sharingOf({ settings, log, notices, uploadProgress }: ClusterData): Sha
   return {
     // A machine without a cluster does not load the client.
     async open(id) {
-      const { openStreamLog } = await import('./cluster/stream-log.ts');
+      const { openStreamLog } = await import('./modules/cluster/stream-log.ts');
       return openStreamLog({ settings, id, log, newId });
     },
     notice: async (notice) => notices?.receive(notice),

@@ -36,11 +36,11 @@ import { authenticateSession, unsubscribeSession } from '../modules/console/sess
 import type { OperationDefinition } from './operation.ts';
 import type { RecordFamily, RecordFields } from './records/family.ts';
 import { recordOperations } from './records/operations.ts';
-import { insertFromNode } from './nodes/insert.ts';
-import { followLog, readLogEnd, readLogRows } from './nodes/log.ts';
-import { discardEntry, listOutbox, retryEntry } from './nodes/outbox.ts';
-import { listNodes, reportNode } from './nodes/reports.ts';
-import { readNodeSecrets } from './nodes/secrets.ts';
+import { insertFromNode } from '../modules/nodes/operations/insert.ts';
+import { followLog, readLogEnd, readLogRows } from '../modules/nodes/operations/log.ts';
+import { discardEntry, listOutbox, retryEntry } from '../modules/nodes/operations/outbox.ts';
+import { listNodes, reportNode } from '../modules/nodes/operations/reports.ts';
+import { readNodeSecrets } from '../modules/nodes/operations/secrets.ts';
 import { explainRequest } from './rules/explain.ts';
 import { followPlace } from './rules/follow.ts';
 import { getContent } from './rules/get-content.ts';

@@ -131,17 +131,17 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'node',
     summary: 'show the replicas and counters that follow a server',
-    load: async () => (await import('./remote/node.ts')).defineNode,
+    load: async () => (await import('../modules/nodes/command.ts')).defineNode,
   },
   {
     name: 'cluster',
     summary: 'make, show and leave a cluster of several machines',
-    load: async () => (await import('./local/cluster.ts')).defineCluster,
+    load: async () => (await import('../modules/cluster/command.ts')).defineCluster,
   },
   {
     name: 'outbox',
     summary: 'show and repair the outbox of a counter',
-    load: async () => (await import('./remote/outbox.ts')).defineOutbox,
+    load: async () => (await import('../modules/nodes/outbox-command.ts')).defineOutbox,
   },
   {
     name: 'export',
@@ -171,7 +171,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'promote',
     summary: 'make a replica the centre',
-    load: async () => (await import('./local/promote.ts')).definePromote,
+    load: async () => (await import('../modules/nodes/promote-command.ts')).definePromote,
   },
   {
     name: 'completion',

@@ -13,7 +13,7 @@ import {
   readText,
 } from './files.ts';
 import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
-import { readTsigKey } from './tsig-key.ts';
+import { readTsigKey } from '../modules/acme/dns/tsig-key.ts';
 import { readLinkKeys, readSecretsKeys } from './secrets-keys.ts';
 import type { TableConfig } from './config.ts';
 import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';

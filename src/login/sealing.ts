@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { seal, unseal } from '../acme/sealed.ts';
+import { seal, unseal } from '../modules/acme/sealed.ts';
 import type { SecretsKey } from '../config/secrets-keys.ts';
 import type { LoginKey } from '../model/login.ts';
 import type { LoginSessions } from '../store/login-sessions.ts';

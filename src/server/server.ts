@@ -41,7 +41,7 @@ import type { Serving } from './serving.ts';
 import { createSharedLimits } from './shared-limits.ts';
 import { SignedInWatch } from './signed-in-watch.ts';
 import { createSockets, restartClose, stopClose, type Sockets } from './websocket/socket.ts';
-import { answerChallenge } from './tls/challenge.ts';
+import { answerChallenge } from '../modules/acme/challenge.ts';
 import { chooseProtocol } from './tls/handshake.ts';
 import { redirectToHttps } from './tls/redirect.ts';
 import { UpgradeHandler } from './h1/upgrade-handler.ts';

@@ -3,7 +3,7 @@ import { emitRateLimit, type EventData, type OwnEventType } from '../model/store
 import { createLruCache } from '../model/common/lru-cache.ts';
 import type { Log } from '../observability/log.ts';
 import { emittedRememberedMax } from './limits.ts';
-import { eventInsert, type Outbox } from './outbox.ts';
+import { eventInsert, type Outbox } from '../modules/nodes/log/outbox.ts';
 import type { LoggedDraft, Store } from './store.ts';
 
 /**

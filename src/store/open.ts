@@ -32,26 +32,31 @@ import { claimantPid } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
 import { createCommit, createLocalWriter } from './log/commit.ts';
 import { LogFeed } from './log/feed.ts';
-import { createRowLog, putIdentity } from './log/row-log.ts';
+import { createRowLog, putIdentity } from '../modules/nodes/log/open-row-log.ts';
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { createKeyUses } from './key-uses.ts';
 import { createLocalSessions } from '../modules/console/sessions/local-sessions.ts';
 import { createLoginSessions } from './login-sessions.ts';
-import { createNodes } from './nodes.ts';
+import { createNodes } from '../modules/nodes/log/node-states.ts';
 import { outboxMaxDefault } from './limits.ts';
-import type { OutboxMax } from './outbox.ts';
-import { createOutbox } from './outbox-entries.ts';
+import type { OutboxMax } from '../modules/nodes/log/outbox.ts';
+import { createOutbox } from '../modules/nodes/log/outbox-entries.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
 import { putRuleAssets } from './projections/rule-assets.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
-import { joinCluster, leaveShared, type Sharing } from './shared/join.ts';
+import { joinCluster, leaveShared, type Sharing } from '../modules/cluster/log/join.ts';
 import type { SharedLog } from './shared/shared-log.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
 import { createSharedValues, valuesOf } from './shared/shared-values.ts';
-import { SharedWriter } from './shared/shared-writer.ts';
-import { createClusterTask, deliveryTask, tasksIn, TaskTurn } from './shared/task-turn.ts';
-import type { SharedFollower } from './shared/shared-follower.ts';
+import { SharedWriter } from '../modules/cluster/log/shared-writer.ts';
+import {
+  createClusterTask,
+  deliveryTask,
+  tasksIn,
+  TaskTurn,
+} from '../modules/cluster/log/task-turn.ts';
+import type { SharedFollower } from '../modules/cluster/log/shared-follower.ts';
 import type { Reads, SharedPart, Store, StoreCounts } from './store.ts';
 import { transactSync } from './environment.ts';
 import { verifyData } from './verify/verify.ts';

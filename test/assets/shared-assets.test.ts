@@ -11,7 +11,7 @@ import { AssetFollower, createMissingFiles, fromCluster } from '../../src/assets
 import { silentLog } from '../../src/observability/log.ts';
 import type { Store } from '../../src/store/store.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
-import { eventually } from '../nodes/rig.ts';
+import { eventually } from '../modules/nodes/rig.ts';
 import { commit } from '../store/scratch.ts';
 import { MemoryLog } from '../store/shared/memory-log.ts';
 import { openNode } from '../store/shared/open-node.ts';

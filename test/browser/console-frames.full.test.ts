@@ -4,7 +4,7 @@ import { suite, test, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite } from '../harness.ts';
-import { eventually } from '../nodes/rig.ts';
+import { eventually } from '../modules/nodes/rig.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { oneBrowser } from './browser.ts';
 import { goTo, openConsole } from './console-tab.ts';

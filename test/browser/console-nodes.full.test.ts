@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, test } from 'node:test';
 import { startSite } from '../harness.ts';
-import { eventually, startFollower, untilEqual } from '../nodes/rig.ts';
+import { eventually, startFollower, untilEqual } from '../modules/nodes/rig.ts';
 import { assertOpenToAll } from './axe.ts';
 import { assertReadable, oneBrowser, sizes } from './browser.ts';
 import { code, goTo, heading, openConsole, realTroubles } from './console-tab.ts';

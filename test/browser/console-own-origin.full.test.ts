@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { freePort } from '../free-port.ts';
 import { startSite } from '../harness.ts';
-import { eventually } from '../nodes/rig.ts';
+import { eventually } from '../modules/nodes/rig.ts';
 import { oneBrowser } from './browser.ts';
 import { goTo, openConsole, realTroubles } from './console-tab.ts';
 

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { eventually } from '../nodes/rig.ts';
+import { eventually } from '../modules/nodes/rig.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
 import { runFaults, type FaultRun } from './runs.ts';
 

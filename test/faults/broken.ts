@@ -18,31 +18,31 @@ export const breaks: Readonly<Record<string, Break>> = {
   },
   // The counter treats an entry as stored before the centre has answered.
   early: {
-    file: 'src/nodes/outbox-sender.ts',
+    file: 'src/modules/nodes/outbox-sender.ts',
     from: 'const { client, apikey } = central;',
     to: 'await store.outbox.settle(entries.map(({ n }) => ({ n, seq: 1 })));\n    const { client, apikey } = central;',
   },
   // A copy shows parts of transactions.
   half: {
-    file: 'src/nodes/copy-rows.ts',
+    file: 'src/modules/nodes/copy-rows.ts',
     from: 'if (areLast) this.#complete = this.#rows.length;',
     to: 'this.#complete = Math.ceil(this.#rows.length / 2);',
   },
   // A node of a cluster does not learn which idempotency keys the others know.
   'cluster-claim': {
-    file: 'src/store/shared/shared-follower.ts',
+    file: 'src/modules/cluster/log/shared-follower.ts',
     from: 'for (const [key, value] of claims)',
     to: 'for (const [key, value] of [])',
   },
   // The position is not in the transaction of the rows: a kill in between leaves rows out.
   'cluster-cursor': {
-    file: 'src/store/shared/shared-follower.ts',
+    file: 'src/modules/cluster/log/shared-follower.ts',
     from: 'const copied = copiedRows(rows, reads.seq());\n        return () => {',
     to: "const copied = copiedRows(rows, reads.seq());\n        return Math.random() < 0.02 ? () => { putSharedPlace(databases, { id: shared.id, position }); setTimeout(() => process.kill(process.pid, 'SIGKILL'), 5); return { result: undefined, bytes: 0 }; } : () => {",
   },
   // A node appends without demanding that it has seen the newest entry.
   'cluster-append': {
-    file: 'src/cluster/append.ts',
+    file: 'src/modules/cluster/append.ts',
     from: "if (at === 0) fields.set('Nats-Expected-Last-Sequence', String(after));",
     to: '',
   },

@@ -1,7 +1,7 @@
 import { uuidv7 } from 'uuidv7';
-import { clusterStatus, createCluster } from '../../src/cluster/status.ts';
-import { startNats, until } from '../cluster/nats.ts';
-import { settingsOf } from '../cluster/rig.ts';
+import { clusterStatus, createCluster } from '../../src/modules/cluster/status.ts';
+import { startNats, until } from '../modules/cluster/nats.ts';
+import { settingsOf } from '../modules/cluster/rig.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
 import { postOperation } from '../harness.ts';
 import { natsMember, portOf, startMember, startProxies, type Member } from './member.ts';

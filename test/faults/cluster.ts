@@ -7,7 +7,7 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { findNatsServer, noServer } from '../cluster/nats-server.ts';
+import { findNatsServer, noServer } from '../modules/cluster/nats-server.ts';
 import { postOperation, type Answer } from '../harness.ts';
 import { runWaymark } from '../process.ts';
 import { startCluster, type ClusterRun } from './cluster-members.ts';

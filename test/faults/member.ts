@@ -1,6 +1,6 @@
 import { mkdir, readdir, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { NatsServer } from '../cluster/nats.ts';
+import type { NatsServer } from '../modules/cluster/nats.ts';
 import { writeFiles, type Cleaning } from '../folder.ts';
 import { freePort } from '../free-port.ts';
 import { isDead, startServed, workersOf, type Served } from '../process.ts';

@@ -4,8 +4,8 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Appender, startLog, type LogRig } from '../cluster/rig.ts';
-import { until } from '../cluster/nats.ts';
+import { Appender, startLog, type LogRig } from '../modules/cluster/rig.ts';
+import { until } from '../modules/cluster/nats.ts';
 import type { Cleaning } from '../folder.ts';
 
 const faults = Number(process.argv[2] ?? 20);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite, type Answer, type TestSite } from '../harness.ts';
-import { startFollower, untilEqual } from '../nodes/rig.ts';
+import { startFollower, untilEqual } from '../modules/nodes/rig.ts';
 import { loginIni, startProvider, type TestProvider } from './provider.ts';
 import { TestVisitor } from './visitor.ts';
 

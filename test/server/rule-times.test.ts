@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:http2';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite, type TestSite } from '../harness.ts';
-import { startFollower, untilEqual } from '../nodes/rig.ts';
+import { startFollower, untilEqual } from '../modules/nodes/rig.ts';
 import { readReply, type StreamReply } from './h2/client.ts';
 
 /** What a visitor, or somebody who previews a draft, sees at a path. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { LoginSession } from '../../src/model/login.ts';
-import { carryOver } from '../../src/store/folder/carry-over.ts';
+import { carryOver } from '../../src/modules/nodes/log/carry-over.ts';
 import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
 import { transactSync } from '../../src/store/environment.ts';
 import { temporaryFolder } from '../folder.ts';

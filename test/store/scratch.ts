@@ -9,7 +9,7 @@ import type { Change, Draft } from '../../src/model/stored/change.ts';
 import type { JsonObject } from '../../src/model/json/json.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { LoggedDraft, Store } from '../../src/store/store.ts';
-import type { Sharing } from '../../src/store/shared/join.ts';
+import type { Sharing } from '../../src/modules/cluster/log/join.ts';
 import { MemoryLog } from './shared/memory-log.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
 

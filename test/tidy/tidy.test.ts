@@ -231,7 +231,7 @@ test('only the store and the storage of the cache import lmdb, only the command 
     path !== 'src/model/common/lazy-packages.ts';
   assert.deepEqual(offenders(connected), []);
   // The program of acme_dns_hook gets the environment of the server.
-  const passesOn = 'src/acme/dns/dns-hook.ts';
+  const passesOn = 'src/modules/acme/dns/dns-hook.ts';
   const reads = ({ path, text }: Source) =>
     /\bprocess\.(?:argv|env)\b/.test(text) &&
     !['cli', 'main.ts'].includes(roomOf(path)) &&

@@ -6,7 +6,7 @@ import { Failure, failureFrom } from '../../model/failure.ts';
 import { boundScopes, boundsOf, hasScope, type Scope } from '../../model/stored/key.ts';
 import type { Log } from '../../observability/log.ts';
 import { backgroundPollMs } from '../../store/limits.ts';
-import { doInTurn } from '../../store/shared/task-turn.ts';
+import { doInTurn } from '../../modules/cluster/log/task-turn.ts';
 import type { Store } from '../../store/store.ts';
 import { scheduleLookMs, scheduleRetryMs, scheduleRowsMax } from './limits.ts';
 import { hasMoreRecords, requireFamilies, runPublish, type PublishRequest } from './publish.ts';

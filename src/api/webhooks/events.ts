@@ -22,7 +22,7 @@ import { limitLogMs } from '../../observability/limits.ts';
 import { eventDataBytesMax } from '../../webhooks/limits.ts';
 import type { Problem } from '../../model/failure.ts';
 import type { Log } from '../../observability/log.ts';
-import { eventInsert, type OutboxClaim } from '../../store/outbox.ts';
+import { eventInsert, type OutboxClaim } from '../../modules/nodes/log/outbox.ts';
 import type { Decision, Reads, Store, StoredVkClaim } from '../../store/store.ts';
 import {
   authorOf,

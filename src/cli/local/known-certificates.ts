@@ -1,4 +1,4 @@
-import { AcmeFolder } from '../../acme/folder.ts';
+import { AcmeFolder } from '../../modules/acme/folder.ts';
 import type { CertificateState } from '../../modules/status/server-status.ts';
 import type { Config } from '../../config/config.ts';
 import { allCertificateWarnings, certificateWarnings } from '../../config/warnings.ts';

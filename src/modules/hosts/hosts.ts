@@ -1,5 +1,5 @@
 import { backgroundPollMs } from '../../store/limits.ts';
-import { doInTurn } from '../../store/shared/task-turn.ts';
+import { doInTurn } from '../cluster/log/task-turn.ts';
 import { HostFollower, type HostFollowerParts, type TableHostState } from './host-follower.ts';
 import type { DataHost } from './host-client.ts';
 

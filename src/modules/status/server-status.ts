@@ -1,4 +1,4 @@
-import type { HostState } from '../../acme/acme-store.ts';
+import type { HostState } from '../acme/acme-store.ts';
 import {
   isDelivered,
   isExecutedOn,

@@ -1,4 +1,4 @@
-import type { AcmeStore } from '../../acme/acme-store.ts';
+import type { AcmeStore } from '../../modules/acme/acme-store.ts';
 import type { CertificateState } from '../../modules/status/server-status.ts';
 import { onDemandShownMax } from '../limits.ts';
 import {

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { constants } from 'node:crypto';
 import type { SecureContext, SecureContextOptions, Server, TLSSocket } from 'node:tls';
-import type { AcmeStore } from '../../acme/acme-store.ts';
+import type { AcmeStore } from '../../modules/acme/acme-store.ts';
 import type { CertificateState } from '../../modules/status/server-status.ts';
 import type { Certificate } from '../../config/config.ts';
 import { certificateWarnings } from '../../config/warnings.ts';
@@ -10,7 +10,7 @@ import type { Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import { certificateCheckMs } from '../limits.ts';
 import { certificateState } from './certificate-states.ts';
-import type { OnDemandCertificates } from './on-demand-certificates.ts';
+import type { OnDemandCertificates } from '../../modules/acme/on-demand-certificates.ts';
 import { isPublicName } from '../../acme/public-name.ts';
 import { ClientAuthorities } from './client-authorities.ts';
 import {

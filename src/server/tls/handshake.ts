@@ -1,8 +1,8 @@
 import type { Server } from 'node:net';
 import { createSecureContext, type SecureContext, type TlsOptions, type TLSSocket } from 'node:tls';
-import type { AcmeStore } from '../../acme/acme-store.ts';
+import type { AcmeStore } from '../../modules/acme/acme-store.ts';
 import type { Certificates } from './certificates.ts';
-import { challengeProtocol } from './challenge.ts';
+import { challengeProtocol } from '../../modules/acme/challenge.ts';
 import { protocolOptions } from './loaded-certificate.ts';
 
 /** The sources of the certificate of a handshake. */

@@ -1,6 +1,6 @@
 import { constants } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
-import type { AcmeStore } from '../../acme/acme-store.ts';
+import type { AcmeStore } from '../../modules/acme/acme-store.ts';
 import type { Certificate } from '../../config/config.ts';
 import {
   parseKeyPair,

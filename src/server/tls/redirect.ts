@@ -4,7 +4,7 @@ import { isRead, type RequestTarget } from '../../http/request.ts';
 import { defaultPorts } from '../../model/network/authority.ts';
 import { Failure } from '../../model/failure.ts';
 import { servicePath } from '../../model/path.ts';
-import { challengePath } from './challenge.ts';
+import { challengePath } from '../../modules/acme/challenge.ts';
 import type { Certificates } from './certificates.ts';
 import type { Arrived } from '../exchange.ts';
 import { isSecure, type Peer } from '../listening/peer.ts';

@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../model/common/clock.ts';
-import type { AcmeStore } from '../../acme/acme-store.ts';
-import { AcmeFolder } from '../../acme/folder.ts';
-import { Renewals, type AcmeCluster } from '../../acme/renewals.ts';
-import type { SharedAcme } from '../../acme/shared-acme.ts';
+import type { AcmeStore } from '../../modules/acme/acme-store.ts';
+import { AcmeFolder } from '../../modules/acme/folder.ts';
+import { Renewals, type AcmeCluster } from '../../modules/acme/renewals.ts';
+import type { SharedAcme } from '../../modules/acme/shared-acme.ts';
 import type { ListenAddress } from '../../config/addresses.ts';
 import type { AcmeConfig, Config } from '../../config/config.ts';
 import { silentLog, type Log } from '../../observability/log.ts';
 import type { Metric } from '../../observability/metrics.ts';
 import type { SharedPart } from '../../store/store.ts';
-import { challengesFor, orderCertificate } from '../../acme/acme-order.ts';
-import { createDnsRecords } from '../../acme/dns/dns-records.ts';
-import { readRenewalInfo } from '../../acme/renewal-info.ts';
-import { createAsk, Permissions } from '../../acme/permissions.ts';
+import { challengesFor, orderCertificate } from '../../modules/acme/acme-order.ts';
+import { createDnsRecords } from '../../modules/acme/dns/dns-records.ts';
+import { readRenewalInfo } from '../../modules/acme/renewal-info.ts';
+import { createAsk, Permissions } from '../../modules/acme/permissions.ts';
 import { Certificates } from './certificates.ts';
-import { OnDemandCertificates } from './on-demand-certificates.ts';
+import { OnDemandCertificates } from '../../modules/acme/on-demand-certificates.ts';
 import type { TicketKey } from './ticket-key.ts';
 
 /** The dependencies of TLS. */
@@ -226,7 +226,7 @@ async function openAcme(
     return { store: folder, onDemand: openOnDemand(acme, folder, log) };
   }
   // A single machine does not load it.
-  const { openSharedAcme } = await import('../../acme/shared-acme.ts');
+  const { openSharedAcme } = await import('../../modules/acme/shared-acme.ts');
   const hosts = isManaging ? acme.hosts : [];
   const store = openSharedAcme(shared, { acme: { ...acme, hosts }, keyFile, folder });
   if (isPrimary) await moveFiles(store, log);

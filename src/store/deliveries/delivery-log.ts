@@ -3,7 +3,7 @@ import { Failure } from '../../model/failure.ts';
 import type { Node } from '../../model/stored/hook.ts';
 import type { Databases } from '../databases.ts';
 import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../limits.ts';
-import { deliveryTask, putSign, type TaskTurn } from '../shared/task-turn.ts';
+import { deliveryTask, putSign, type TaskTurn } from '../../modules/cluster/log/task-turn.ts';
 import type { Reads } from '../store.ts';
 import { putAttempt, putBatch } from './attempts.ts';
 import type { Deliveries, DispatchResult } from './deliveries.ts';

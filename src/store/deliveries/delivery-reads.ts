@@ -3,7 +3,7 @@ import { eventOf, type WaymarkEvent } from '../../model/stored/event.ts';
 import type { Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
 import { oldestExaminedMax, waitingCountedMax } from '../limits.ts';
-import { entryEvent, entryOfSeq } from '../outbox-entries.ts';
+import { entryEvent, entryOfSeq } from '../../modules/nodes/log/outbox-entries.ts';
 import { rowBytes } from '../projections/reads.ts';
 import { latestAttempt } from './attempts.ts';
 import type { AttemptRecord, Deliveries, DueMessage, Outage, QueueKey } from './deliveries.ts';

@@ -9,7 +9,7 @@ import {
   dispatchEntriesMax,
   dispatchRowsMax,
 } from '../limits.ts';
-import { entryEvent, newestEntry } from '../outbox-entries.ts';
+import { entryEvent, newestEntry } from '../../modules/nodes/log/outbox-entries.ts';
 import type { Reads } from '../store.ts';
 import type { DispatchResult, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';

@@ -12,7 +12,7 @@ import { openDatabases, openEnvironment, type Databases } from '../databases.ts'
 import { transactSync } from '../environment.ts';
 import { storedJson } from '../encoding.ts';
 import { copyBatchBytes, copyBatchEntries } from '../limits.ts';
-import { copyFailure } from '../log/row-log.ts';
+import { copyFailure } from '../../modules/nodes/log/open-row-log.ts';
 import { sharedFailure } from '../shared/shared-place.ts';
 import { openStore } from '../open.ts';
 import { createReads } from '../projections/reads.ts';

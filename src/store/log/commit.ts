@@ -8,7 +8,7 @@ import type { Reads, Store } from '../store.ts';
 import type { CarriedTables } from './planned-rows.ts';
 import { planWrites, type WritePlan } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
-import { copyFailure, followsOf } from './row-log.ts';
+import { copyFailure, followsOf } from '../../modules/nodes/log/open-row-log.ts';
 import type { BatchPosition, WriteQueue } from './write-queue.ts';
 
 /** A decision, and the rows that it writes. */

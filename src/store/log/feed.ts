@@ -17,7 +17,7 @@ import {
   feedSliceRowsMax,
 } from '../limits.ts';
 import type { FeedSlice, OfEach, Reads, RecordChange } from '../store.ts';
-import { newestEntry } from '../outbox-entries.ts';
+import { newestEntry } from '../../modules/nodes/log/outbox-entries.ts';
 import { applyOf, type StoredOf } from './fold.ts';
 
 /** A change of any family. */

@@ -1,6 +1,6 @@
 import { Failure } from '../../model/failure.ts';
 import type { Databases } from '../databases.ts';
-import { isTaskKey } from './task-turn.ts';
+import { isTaskKey } from '../../modules/cluster/log/task-turn.ts';
 
 /** How far a data folder has applied a shared log. */
 export interface SharedPlace {

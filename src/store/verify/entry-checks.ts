@@ -4,7 +4,7 @@ import type { Databases } from '../databases.ts';
 import { latestAttempt } from '../deliveries/attempts.ts';
 import type { AttemptRecord, QueueKey } from '../deliveries/deliveries.ts';
 import { dueKey, dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
-import { entryOfSeq, newestEntry } from '../outbox-entries.ts';
+import { entryOfSeq, newestEntry } from '../../modules/nodes/log/outbox-entries.ts';
 import { unpackClaim } from '../projections/claims.ts';
 import { buildKey } from '../projections/row-entries.ts';
 import type { IndexBuild } from '../store.ts';

@@ -7,7 +7,7 @@ import { isRuleInside, type Bounds } from '../../../src/model/stored/bounds.ts';
 import type { Rule } from '../../../src/model/stored/rule.ts';
 import { boundScopes } from '../../../src/model/stored/key.ts';
 import type { Answer, TestSite } from '../../harness.ts';
-import { startFollower, untilEqual } from '../../nodes/rig.ts';
+import { startFollower, untilEqual } from '../../modules/nodes/rig.ts';
 import { bounds, inside, secret, startWorld, type BoundedWorld } from './world.ts';
 
 type Operation = (typeof operations)[number];

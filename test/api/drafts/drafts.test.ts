@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { stateOf } from '../../nodes/rig.ts';
+import { stateOf } from '../../modules/nodes/rig.ts';
 import { startSite, type Answer, type CallOptions, type TestSite } from '../../harness.ts';
 import { transports } from '../../modules/status/transports.ts';
 

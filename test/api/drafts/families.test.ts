@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { exportedHistory } from '../../../src/api/transfer/export.ts';
 import { openStore } from '../../../src/store/open.ts';
-import { startFollower, stateOf, untilEqual } from '../../nodes/rig.ts';
+import { startFollower, stateOf, untilEqual } from '../../modules/nodes/rig.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
 
 const draft = 'spring';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
-import { stateOf } from '../../nodes/rig.ts';
+import { stateOf } from '../../modules/nodes/rig.ts';
 
 const rule = 'svc1.userinterface';
 const draft = 'spring';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
-import { stateOf } from '../../nodes/rig.ts';
+import { stateOf } from '../../modules/nodes/rig.ts';
 
 const rule = 'svc1.userinterface';
 const text = { find: 'Kai', with: 'Bo' };

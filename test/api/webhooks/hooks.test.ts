@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Problem } from '../../../src/model/failure.ts';
 import { startSite, type Answer } from '../../harness.ts';
-import { nodeKey } from '../../nodes/rig.ts';
+import { nodeKey } from '../../modules/nodes/rig.ts';
 import { transports } from '../../modules/status/transports.ts';
 
 const hook = 'svc1.webhook';

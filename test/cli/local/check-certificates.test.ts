@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { chmod } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { AcmeFolder } from '../../../src/acme/folder.ts';
+import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
 import { createAuthority } from '../../certificates.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { readTestConfig } from '../../harness.ts';

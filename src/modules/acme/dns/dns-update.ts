@@ -1,0 +1,112 @@
+import { randomInt } from 'node:crypto';
+import { lookup, Resolver } from 'node:dns/promises';
+import { connect } from 'node:net';
+import type { NameServer } from '../../../config/addresses.ts';
+import { now } from '../../../model/common/clock.ts';
+import { dnsAnswerBytesMax, dnsQueryMs, dnsUpdateMs } from '../limits.ts';
+import type { DnsRecord, DnsRecords } from './dns-record.ts';
+import { readTsigKey } from './tsig-key.ts';
+import { updateMessage, updateRefusal } from './update-message.ts';
+
+/**
+ * Changes records at the primary name server of a zone (RFC 2136), signed with the key of a file
+ * (TSIG, RFC 8945).
+ */
+export function dnsUpdate({
+  server,
+  keyFile,
+}: {
+  readonly server: NameServer;
+  readonly keyFile: string;
+}): DnsRecords {
+  const change = async (
+    action: 'add' | 'remove',
+    record: DnsRecord,
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const limit = AbortSignal.any([signal, AbortSignal.timeout(dnsUpdateMs)]);
+    const key = await readTsigKey(keyFile);
+    if ('refused' in key) throw new Error(`acme_dns_key ${key.refused}.`);
+    const address = await addressOf(server);
+    const zone = await zoneOf(record.name, { ...server, address });
+    const update = updateMessage(action, record, {
+      zone,
+      key,
+      id: randomInt(65_536),
+      nowMs: now(),
+    });
+    const answer = await exchange(update.bytes, { ...server, address }, limit);
+    const refusal = updateRefusal(answer, update, key);
+    if (refusal !== undefined) throw new Error(`${nameOf(server)} ${refusal}.`);
+  };
+  return {
+    present: (record, signal) => change('add', record, signal),
+    cleanup: (record, signal) => change('remove', record, signal),
+  };
+}
+
+interface AddressedServer extends NameServer {
+  readonly address: string;
+}
+
+function nameOf({ host, port }: NameServer): string {
+  return `The name server ${host}:${port}`;
+}
+
+async function addressOf(server: NameServer): Promise<string> {
+  try {
+    return (await lookup(server.host)).address;
+  } catch (cause) {
+    throw new Error(`${nameOf(server)} is not found.`, { cause });
+  }
+}
+
+/** The zone of a name: the longest end of it that has a SOA record at the server. */
+async function zoneOf(name: string, server: AddressedServer): Promise<string> {
+  const resolver = new Resolver({ timeout: dnsQueryMs, tries: 2 });
+  const host = server.address.includes(':') ? `[${server.address}]` : server.address;
+  resolver.setServers([`${host}:${server.port}`]);
+  const labels = name.split('.');
+  for (let at = 0; at < labels.length - 1; at += 1) {
+    const zone = labels.slice(at).join('.');
+    try {
+      await resolver.resolveSoa(zone);
+      return zone;
+    } catch (error) {
+      const { code = '' } = error as NodeJS.ErrnoException;
+      if (!isWithout.has(code)) {
+        throw new Error(`${nameOf(server)} does not answer (${code}).`, { cause: error });
+      }
+    }
+  }
+  throw new Error(`${nameOf(server)} has no zone for ${name}.`);
+}
+
+/** The codes of an answer that has no such record. */
+const isWithout: ReadonlySet<string> = new Set(['ENODATA', 'ENOTFOUND', 'EREFUSED', 'ESERVFAIL']);
+
+/** Sends a message over TCP (RFC 7766 §8); resolves with the answer. */
+function exchange(message: Buffer, server: AddressedServer, signal: AbortSignal): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host: server.address, port: server.port, signal });
+    let received = Buffer.alloc(0);
+    const fail = (cause?: unknown): void => {
+      socket.destroy();
+      reject(new Error(`${nameOf(server)} does not answer.`, { cause }));
+    };
+    socket.once('error', fail).once('close', fail);
+    socket.on('data', (chunk: Buffer) => {
+      received = Buffer.concat([received, chunk]);
+      const bytes = received.length < 2 ? undefined : received.readUInt16BE(0);
+      if (bytes === undefined || received.length < 2 + bytes) {
+        if (received.length > 2 + dnsAnswerBytesMax) fail();
+        return;
+      }
+      socket.destroy();
+      resolve(received.subarray(2, 2 + bytes));
+    });
+    const length = Buffer.alloc(2);
+    length.writeUInt16BE(message.length);
+    socket.write(Buffer.concat([length, message]));
+  });
+}

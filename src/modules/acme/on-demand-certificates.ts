@@ -1,0 +1,120 @@
+import { LRUCache } from 'lru-cache';
+import type { AcmeStore } from './acme-store.ts';
+import type { Permissions } from './permissions.ts';
+import { isPublicName } from '../../acme/public-name.ts';
+import type { CertificateState } from '../status/server-status.ts';
+import {
+  onDemandCheckMs,
+  onDemandContextsMax,
+  onDemandLookMs,
+  onDemandUseMs,
+  onDemandWaitingMax,
+} from '../../server/limits.ts';
+import { certificateState, loadOnDemandCertificates } from '../../server/tls/certificate-states.ts';
+import { loadAcmeCertificate, type ActivePair } from '../../server/tls/loaded-certificate.ts';
+
+interface OnDemandParts {
+  readonly store: AcmeStore;
+  readonly permissions: Pick<Permissions, 'of'>;
+  /** How long a handshake waits for a certificate. */
+  readonly waitMs: number;
+  /** Called when a certificate is needed. */
+  readonly demanded: () => void;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Resolves after a time. */
+  readonly wait: (ms: number) => Promise<unknown>;
+}
+
+/** A certificate that was read from the store, which may have a newer one by now. */
+interface ReadPair {
+  readonly pair: ActivePair;
+  readonly untilMs: number;
+  readonly notedMs: number;
+}
+
+/**
+ * The certificates for names that the ini file does not have (`acme_on_demand`): they are obtained
+ * at the first handshake, if the operator's URL allows it, and read from the store when a client
+ * needs them. All processes that share the store find what one of them has obtained.
+ */
+export class OnDemandCertificates {
+  readonly #parts: OnDemandParts;
+  readonly #read = new LRUCache<string, ReadPair>({ max: onDemandContextsMax });
+  readonly #pending = new Map<string, Promise<ActivePair | undefined>>();
+
+  constructor(parts: OnDemandParts) {
+    this.#parts = parts;
+  }
+
+  /** The pair for a name in lower case; undefined if it must have none, or has none in time. */
+  async pairFor(name: string): Promise<ActivePair | undefined> {
+    const known = this.#read.get(name);
+    if (known !== undefined && this.#parts.now() < known.untilMs) return known.pair;
+    if (!isPublicName(name)) return undefined;
+    const pending = this.#pending.get(name);
+    if (pending !== undefined) return pending;
+    if (this.#pending.size >= onDemandWaitingMax) return known?.pair;
+    const found = this.#find(name).finally(() => this.#pending.delete(name));
+    this.#pending.set(name, found);
+    return found;
+  }
+
+  /** The states of the certificates that were used last. */
+  async states(): Promise<readonly CertificateState[]> {
+    const { store } = this.#parts;
+    const loaded = await loadOnDemandCertificates(store);
+    return Promise.all(loaded.map((one) => certificateState(one, store)));
+  }
+
+  async #find(name: string): Promise<ActivePair | undefined> {
+    const { store, permissions, demanded, now } = this.#parts;
+    if (await store.onDemand.has(name)) {
+      const pair = await this.#load(name);
+      if (pair !== undefined) return pair;
+      const { state, next } = (await store.state(name)) ?? {};
+      if (state === 'failed' && Date.parse(next ?? '') > now()) return undefined;
+    } else {
+      if ((await permissions.of(name)) !== 'allowed') return undefined;
+      await store.onDemand.use(name, now());
+    }
+    demanded();
+    return this.#arrival(name);
+  }
+
+  /** Waits for a certificate; the order goes on without those who do not wait any longer. */
+  async #arrival(name: string): Promise<ActivePair | undefined> {
+    const { store, now, wait, waitMs } = this.#parts;
+    const beganMs = now();
+    for (let left = waitMs; left > 0; left -= onDemandLookMs) {
+      await wait(Math.min(left, onDemandLookMs));
+      const pair = await this.#load(name);
+      if (pair !== undefined) return pair;
+      const { state, since } = (await store.state(name)) ?? {};
+      if (state === 'failed' && Date.parse(since ?? '') >= beganMs) return undefined;
+    }
+    return undefined;
+  }
+
+  /** Reads a certificate, and notes its use now and then. */
+  async #load(name: string): Promise<ActivePair | undefined> {
+    const { store, now } = this.#parts;
+    const before = this.#read.peek(name);
+    const { current } = await loadAcmeCertificate(name, store);
+    if (current === undefined) {
+      this.#read.delete(name);
+      return undefined;
+    }
+    const isSame = before?.pair.pair.cert === current.pair.cert;
+    const nowMs = now();
+    const isNoted = before !== undefined && nowMs - before.notedMs < onDemandUseMs;
+    this.#read.set(name, {
+      pair: isSame ? before.pair : current,
+      untilMs: nowMs + onDemandCheckMs,
+      notedMs: isNoted ? before.notedMs : nowMs,
+    });
+    // A full disk must not end the handshake.
+    if (!isNoted) await store.onDemand.use(name, nowMs).catch(() => undefined);
+    return isSame ? before.pair : current;
+  }
+}

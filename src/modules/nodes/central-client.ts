@@ -1,0 +1,17 @@
+import { createWaymarkClient, type WaymarkClient } from '../peers/waymark-client.ts';
+import type { Store } from '../../store/store.ts';
+import { centralTimeoutMs } from './limits.ts';
+
+/** The header field with the generation of a node's log. */
+export const generationName = 'waymark-generation';
+
+/**
+ * Makes the client of a node for its centre. Each request has the generation of the node's log, so
+ * that a former centre refuses it (docs/design/nodes.md#a-new-centre).
+ */
+export function createCentralClient(url: string, { rowLog }: Pick<Store, 'rowLog'>): WaymarkClient {
+  return createWaymarkClient(url, {
+    timeoutMs: centralTimeoutMs,
+    fields: () => ({ [generationName]: String(rowLog.identity().generation) }),
+  });
+}

@@ -1,0 +1,71 @@
+import { once } from 'node:events';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { newId, now } from '../../model/common/clock.ts';
+import { Failure, type FailureCode } from '../../model/failure.ts';
+import { openStore } from '../../store/open.ts';
+import type { Store } from '../../store/store.ts';
+import { copyRows, type CopyParts, type FollowingNode } from './copy-rows.ts';
+import { createCentralClient } from './central-client.ts';
+
+/** The work of a thread: it copies from a centre into the data of a folder. */
+interface CopyJob {
+  readonly folder: string;
+  readonly central: { readonly url: string; readonly apikey: string };
+  readonly node: FollowingNode;
+}
+
+/** The message of the thread at its end: a Failure would lose its class on the way. */
+type Outcome = { readonly code: FailureCode; readonly message: string } | undefined;
+
+/**
+ * Copies rows into the data of a folder in a thread of its own, with a store of its own, so that a
+ * large transaction delays no visitor. Rejects as copyRows does; ends early when the signal aborts.
+ */
+export async function copyInThread(
+  { central: { client, apikey }, node }: Pick<CopyParts, 'central' | 'node'>,
+  folder: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const copyJob: CopyJob = { folder, central: { url: client.url, apikey }, node };
+  const worker = new Worker(new URL(import.meta.url), { workerData: { copyJob } });
+  const stop = (): void => {
+    worker.postMessage('stop');
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  if (signal.aborted) stop();
+  const exited = once(worker, 'exit');
+  try {
+    const outcomes: Outcome[] = [];
+    worker.on('message', (message: Outcome) => outcomes.push(message));
+    await exited;
+    const [failure] = outcomes;
+    if (failure !== undefined) throw new Failure(failure.code, failure.message);
+  } finally {
+    signal.removeEventListener('abort', stop);
+  }
+}
+
+async function work({ folder, central, node }: CopyJob): Promise<void> {
+  const stopped = new AbortController();
+  const stop = (): void => {
+    stopped.abort();
+  };
+  parentPort?.once('message', stop);
+  let store: Store | undefined;
+  try {
+    store = await openStore({ folder, now, newId });
+    const client = createCentralClient(central.url, store);
+    const { apikey } = central;
+    await copyRows({ store, node, central: { client, apikey } }, stopped.signal);
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    parentPort?.postMessage({ code: error.code, message: error.message } satisfies Outcome);
+  } finally {
+    await store?.close();
+    // An open port keeps the thread running.
+    parentPort?.close();
+  }
+}
+
+const { copyJob } = (workerData ?? {}) as { readonly copyJob?: CopyJob };
+if (!isMainThread && copyJob !== undefined) await work(copyJob);

@@ -1,0 +1,256 @@
+import { createHash } from 'node:crypto';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Change } from '../../../model/stored/change.ts';
+import { changeInDraft } from '../../../model/stored/draft.ts';
+import { Failure } from '../../../model/failure.ts';
+import { hookOfSecret, secretRecordId, type HookSecret } from '../../../model/stored/hook.ts';
+import { schemaVersion, type Databases } from '../../../store/databases.ts';
+import { keyOf, storedJson } from '../../../store/encoding.ts';
+import { digestSliceCharactersMax } from '../../../store/limits.ts';
+import type { Reads } from '../../../store/store.ts';
+import { sharedFailure, sharedPlace } from '../../../store/shared/shared-place.ts';
+import type { Followed, LogIdentity, RowLog } from './row-log.ts';
+import { copiedRows, putCopiedRows } from '../../../store/log/copied-rows.ts';
+import { foldHook, foldRows, foldSecret } from '../../../store/log/fold.ts';
+import { putHooksStamp } from '../../../store/log/planned-entries.ts';
+import type { WriteQueue } from '../../../store/log/write-queue.ts';
+import { replaceFormerHeaders, withheldValue } from '../../../model/stored/former-headers.ts';
+
+const idField = 'log';
+const followsField = 'follows';
+const partialField = 'partial';
+/** The field of LogIdentity.generation in the database `meta`. */
+export const generationField = 'generation';
+
+/** Makes the RowLog of the databases; `wake` is called after rows were appended. */
+export function createRowLog(
+  databases: Databases,
+  reads: Reads,
+  { queue, wake }: { readonly queue: WriteQueue; readonly wake: () => void },
+): RowLog {
+  const { meta, log, delivery } = databases;
+  const identity = (): LogIdentity => identityOf(databases);
+  const txnAt = (seq: number): string => reads.change(seq)?.txn ?? '';
+  const put = (write: () => void): Promise<void> =>
+    queue.write(() => () => {
+      write();
+      return { result: undefined, bytes: 0 };
+    });
+
+  return {
+    identity,
+    end() {
+      const seq = reads.seq();
+      return { log: identity().id, seq, txn: txnAt(seq) };
+    },
+    has: ({ log: id, seq, txn }) =>
+      id === identity().id && seq <= reads.seq() && txnAt(seq) === txn,
+    rows: (after, max) => rowsAfter(databases, reads.seq(), after, max),
+    withheldRows: (hookId) => withheldRows(databases, reads, hookId),
+    follow: ({ id, generation }, central) =>
+      queue.write(() => {
+        const { id: own, follows } = identity();
+        if (sharedPlace(databases) !== undefined) throw sharedFailure();
+        const isEmpty = reads.seq() === 0;
+        if (!isEmpty && (follows === undefined || own !== id)) throw ownLog();
+        const schema = isEmpty ? schemaVersion : Number.parseInt(meta.get(followsField) ?? '');
+        return () => {
+          meta.putSync(idField, id);
+          meta.putSync(generationField, String(generation));
+          meta.putSync(followsField, `${schema} ${central}`);
+          if (isEmpty) meta.putSync(partialField, '1');
+          return { result: undefined, bytes: 0 };
+        };
+      }),
+    complete: () =>
+      put(() => {
+        meta.removeSync(partialField);
+        // The hooks of a new node do not get earlier events.
+        if (delivery.get('cursor') === undefined)
+          delivery.putSync('cursor', meta.get('seq') ?? '0');
+      }),
+    renew: (id) =>
+      put(() => {
+        meta.putSync(idField, id);
+        meta.removeSync(followsField);
+      }),
+    promote: (id) => queue.write(() => promotion(databases, identity(), id)),
+    async append(texts) {
+      await queue.write(() => {
+        const rows = copiedRows(texts, reads.seq());
+        return () => ({ result: undefined, bytes: putCopiedRows(databases, reads, rows) });
+      });
+      wake();
+    },
+    reveal: (texts) =>
+      put(() => {
+        const revealed = texts.flatMap((text) => revealedRow(databases, text) ?? []);
+        for (const { seq, text } of revealed) log.putSync(seq, text);
+        for (const { change } of revealed) putRevealed(databases, reads, change);
+      }),
+    digest: (upTo) => digestOf(databases, upTo),
+  };
+}
+
+/** The identity that the databases have; the id is '' in a folder of an older version. */
+export function identityOf(databases: Pick<Databases, 'meta'>): LogIdentity {
+  const { meta } = databases;
+  const id = meta.get(idField) ?? '';
+  const generation = Number(meta.get(generationField) ?? 0);
+  return { id, generation, follows: followsOf(databases) };
+}
+
+/** The centre whose log this one copies; undefined for a log of its own. */
+export function followsOf({ meta }: Pick<Databases, 'meta'>): LogIdentity['follows'] {
+  const [, schema = '', central = ''] = /^(\d+) (.+)$/.exec(meta.get(followsField) ?? '') ?? [];
+  if (central === '') return undefined;
+  const isPartial = meta.get(partialField) !== undefined;
+  return { central, isOlder: Number(schema) < schemaVersion, isPartial };
+}
+
+/** Decides whether a copy can be promoted, and returns the function that does it. */
+function promotion(
+  { meta }: Databases,
+  { follows, generation }: LogIdentity,
+  id: string,
+): () => { readonly result: undefined; readonly bytes: number } {
+  if (follows === undefined || follows.isPartial) {
+    throw new Failure(
+      'conflict',
+      follows === undefined
+        ? 'The data is not a copy of that of a centre: there is nothing to promote.'
+        : 'The first copy of the data is not complete: promote another node.',
+    );
+  }
+  return () => {
+    meta.putSync(idField, id);
+    meta.putSync(generationField, String(generation + 1));
+    meta.removeSync(followsField);
+    return { result: undefined, bytes: 0 };
+  };
+}
+
+/** Gives a log that has no id one. The caller runs it in a write transaction. */
+export function putIdentity({ meta }: Pick<Databases, 'meta'>, id: string): void {
+  if (meta.get(idField) === undefined) meta.putSync(idField, id);
+}
+
+/** The failure of a change in a copy. */
+export function copyFailure({ central }: Followed): Failure {
+  return new Failure(
+    'conflict',
+    `The data of this node is a copy of that of ${central}: make the change there.`,
+  );
+}
+
+function ownLog(): Failure {
+  return new Failure(
+    'conflict',
+    'The data folder has a log of its own, which a node that follows a centre would lose: ' +
+      'use an empty folder.',
+  );
+}
+
+function withheldRows({ log }: Databases, reads: Reads, hookId: string): readonly string[] {
+  const rows = [...reads.rows('webhook', hookId), ...reads.rows('secret', secretRecordId(hookId))];
+  const texts = rows.flatMap(({ seq }) => log.get(seq) ?? []);
+  return texts.filter((text) => followerText(text) !== text);
+}
+
+interface RevealedRow {
+  readonly seq: number;
+  readonly text: string;
+  readonly change: Change;
+}
+
+/** The whole text of a row that the log has as followers get it; undefined for another row. */
+function revealedRow({ log }: Databases, text: string): RevealedRow | undefined {
+  const change = storedJson(text) as Change;
+  const { seq } = change;
+  const present = log.get(seq);
+  const isKnown = present === text || present !== followerText(text);
+  return isKnown ? undefined : { seq, text, change };
+}
+
+/** Puts the state of a hook, or of its secret, that a revealed row changes. */
+function putRevealed({ hook, hooksecret, meta }: Databases, reads: Reads, change: Change): void {
+  const { family, id, seq, txn } = change;
+  if (family === 'secret') {
+    let secret: HookSecret | undefined;
+    for (const row of reads.rows('secret', id)) secret = foldSecret(secret, row);
+    putState(hooksecret, hookOfSecret(id), secret);
+  } else {
+    putState(hook, id, foldRows(reads.rows('webhook', id), foldHook).stored);
+  }
+  // Another text than that of the row itself, so that caches of hooks are read again.
+  putHooksStamp(meta, { seq, txn: `${txn} revealed` });
+}
+
+function putState(database: Databases['hook'], id: string, state: object | undefined): void {
+  if (state === undefined) database.removeSync(keyOf(id));
+  else database.putSync(keyOf(id), JSON.stringify(state));
+}
+
+function rowsAfter(
+  { log }: Databases,
+  newest: number,
+  after: number,
+  { rows, characters }: { readonly rows: number; readonly characters: number },
+): string[] {
+  const found: string[] = [];
+  const end = Math.min(newest, after + rows);
+  for (let [seq, read] = [after + 1, 0]; seq <= end && read < characters; seq += 1) {
+    const text = followerText(rowText(log, seq));
+    found.push(text);
+    read += text.length;
+  }
+  return found;
+}
+
+function rowText(log: Databases['log'], seq: number): string {
+  const text = log.get(seq);
+  if (text === undefined) throw new Error(`the log has no change ${seq}`);
+  return text;
+}
+
+async function digestOf({ log }: Databases, upTo: number): Promise<string> {
+  const hash = createHash('sha256');
+  let read = 0;
+  for (let seq = 1; seq <= upTo; seq += 1) {
+    const text = followerText(rowText(log, seq));
+    hash.update(text).update('\n');
+    read += text.length;
+    if (read < digestSliceCharactersMax) continue;
+    read = 0;
+    await nextTurn();
+  }
+  return hash.digest('hex');
+}
+
+const dataMember = '"data":';
+
+/**
+ * The text of a row of the log as other nodes get it (docs/design/nodes.md#what-a-follower-gets):
+ * without the secret of a hook, and without the values of its header fields. The same for a text
+ * that a node got so.
+ */
+function followerText(text: string): string {
+  // The members before the data have escaped texts only, so only a member can match.
+  const head = text.slice(0, text.indexOf(dataMember));
+  if (head.includes('"family":"secret"')) return `${head}${dataMember}{}}`;
+  if (head.includes('"family":"draftchange"')) return draftedText(text);
+  if (!head.includes('"family":"webhook"')) return text;
+  const change = storedJson(text) as Change;
+  const data = replaceFormerHeaders(change.data, undefined, withheldValue);
+  return data === change.data ? text : JSON.stringify({ ...change, data });
+}
+
+/** As followerText, for a change in a draft: it has the change of the record as its data. */
+function draftedText(text: string): string {
+  const change = storedJson(text) as Change;
+  const inside = changeInDraft(change)?.change;
+  if (inside?.family !== 'secret' && inside?.family !== 'webhook') return text;
+  const data =
+    inside.family === 'secret' ? {} : replaceFormerHeaders(inside.data, undefined, withheldValue);
+  return JSON.stringify({ ...change, data: { ...change.data, data } });
+}

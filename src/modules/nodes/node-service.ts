@@ -1,0 +1,185 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { newId } from '../../model/common/clock.ts';
+import { Failure } from '../../model/failure.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { retryUntilAborted } from '../../model/common/retry-loop.ts';
+import type { Log } from '../../observability/log.ts';
+import type { Emit } from '../../store/emit.ts';
+import type { Store } from '../../store/store.ts';
+import { copyAgain } from './copy.ts';
+import { followProtocol, type CopyParts } from './copy-rows.ts';
+import { copyInThread } from './copy-thread.ts';
+import { Follower } from './follower.ts';
+import { centralRetry, reportedQueuesMax, reportMs } from './limits.ts';
+import { OutboxSender } from './outbox-sender.ts';
+
+interface NodeServiceParts extends CopyParts {
+  readonly log: Log;
+  /** The data folder. */
+  readonly folder: string;
+  readonly openStore: (folder: string) => Promise<Store>;
+  readonly version: string;
+  readonly emit: Emit;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * The background work of a node that follows a centre: it follows the log, gets the secrets of its
+ * hooks, and reports to the centre (docs/design/nodes.md).
+ */
+export class NodeService {
+  readonly #parts: NodeServiceParts;
+  readonly #follower: Follower;
+  readonly #stopped = new AbortController();
+  readonly #copied = Promise.withResolvers<undefined>();
+  readonly #process = newId();
+  #running: readonly Promise<void>[] = [];
+  #needsSecrets = false;
+  /** Interrupts the wait for the next report. */
+  #hurry = new AbortController();
+
+  constructor(parts: NodeServiceParts) {
+    this.#parts = parts;
+    this.#follower = new Follower({
+      ...parts,
+      copy: (signal) => copyInThread(parts, parts.folder, signal),
+      linked: (connected, problem) => {
+        this.#link(connected, problem);
+      },
+      changed: () => {
+        this.#needsSecrets = true;
+        this.#hurry.abort();
+      },
+    });
+  }
+
+  /**
+   * Resolves when a new copy of the log waits for a restart, because the old one cannot continue.
+   */
+  get copied(): Promise<void> {
+    return this.#copied.promise;
+  }
+
+  start(): void {
+    const sender = new OutboxSender(this.#parts);
+    this.#running = [this.#follow(), this.#report(), sender.run(this.#stopped.signal)];
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort();
+    await this.#follower.stop();
+    await Promise.all(this.#running);
+  }
+
+  async #follow(): Promise<void> {
+    const { log, store } = this.#parts;
+    const isOlder = store.rowLog.identity().follows?.isOlder === true;
+    if (!isOlder && (await this.#follower.run()) === 'stopped') return;
+    const reason = isOlder
+      ? 'This version may know changes that the one before did not'
+      : 'The log of the centre is not the one that this node has copied';
+    log.warn(
+      { seq: store.seq() },
+      `${reason}: the node copies it again, and serves what it has until then.`,
+    );
+    this.#link(false, `${reason}: the node copies it again.`);
+    await this.#copyAgain();
+  }
+
+  /** Copies the log again; after a failure it waits, then copies the rows that are missing. */
+  async #copyAgain(): Promise<void> {
+    const { log, folder } = this.#parts;
+    const { signal } = this.#stopped;
+    let logged = '';
+    const attempt = async (): Promise<'done'> => {
+      await this.#parts.central.readKey?.();
+      await copyAgain(folder, this.#parts, signal);
+      log.info({}, 'The new copy is complete. The server restarts with it.');
+      this.#copied.resolve(undefined);
+      return 'done';
+    };
+    const failed = (error: unknown): void => {
+      const message = error instanceof Failure ? error.message : String(error);
+      if (message !== logged) {
+        log.error({ err: error }, `Cannot copy the log of the centre again yet: ${message}`);
+        this.#link(false, message);
+      }
+      logged = message;
+    };
+    await retryUntilAborted(attempt, { ...centralRetry, signal, failed });
+  }
+
+  #link(connected: boolean, problem?: string): void {
+    const { store, now, log } = this.#parts;
+    const since = new Date(now()).toISOString();
+    const link = { connected, since, ...(problem !== undefined && { problem }) };
+    store.nodes.setLink(link).catch((error: unknown) => {
+      log.error({ err: error }, 'Cannot record the connection to the centre.');
+    });
+  }
+
+  async #report(): Promise<void> {
+    const { signal } = this.#stopped;
+    while (!signal.aborted) {
+      this.#hurry = new AbortController();
+      await this.#parts.central.readKey?.();
+      if (this.#follower.state.isConnected) {
+        try {
+          if (this.#needsSecrets) await this.#getSecrets();
+          await this.#sendReport();
+        } catch (error) {
+          // The follower logs that the centre cannot be reached.
+          const isLost = error instanceof Failure && error.code !== 'internal';
+          const { log } = this.#parts;
+          log[isLost ? 'debug' : 'error']({ err: error }, 'Cannot report to the centre.');
+        }
+      }
+      const wake = AbortSignal.any([signal, this.#hurry.signal]);
+      await delay(reportMs, undefined, { signal: wake }).catch(() => undefined);
+    }
+  }
+
+  async #getSecrets(): Promise<void> {
+    const { central, node, store } = this.#parts;
+    this.#needsSecrets = false;
+    try {
+      const v = { node: node.name, role: node.role, protocol: followProtocol };
+      const { apikey, client } = central;
+      const { data } = await client.call('svc1.node.secrets', { v, apikey });
+      const rows = isJsonObject(data) && Array.isArray(data.rows) ? data.rows : [];
+      await store.rowLog.reveal(rows as readonly string[]);
+    } catch (error) {
+      this.#needsSecrets = true;
+      throw error;
+    }
+  }
+
+  async #sendReport(): Promise<void> {
+    const { central, node, store, version, now } = this.#parts;
+    const { name, role, place } = node;
+    const { waiting, refused } = store.outbox.counts();
+    const v = {
+      ...{ node: name, role, version, protocol: followProtocol, process: this.#process },
+      ...(place !== undefined && { place }),
+      ...{ seq: store.seq(), now: now(), waiting, refused },
+      deliveries: queueStates(store),
+    };
+    await central.client.call('svc1.node.report', { v, apikey: central.apikey });
+  }
+}
+
+/** The queues of hooks that have had events here, by the ids of the hooks. */
+function queueStates(store: Store): JsonObject {
+  const { deliveries } = store;
+  const states: [string, JsonObject][] = [];
+  for (const { hook, insertedSeq } of store.hooksAfter('')) {
+    const newest = deliveries.newest(insertedSeq);
+    if (newest === 0) continue;
+    const [last] = deliveries.attempts(insertedSeq, undefined);
+    const outcome = last === undefined ? {} : { outcome: last.outcome, at: last.at };
+    states.push([hook.id, { newest, ...deliveries.depth(insertedSeq), ...outcome }]);
+    if (states.length >= reportedQueuesMax) break;
+  }
+  return Object.fromEntries(states);
+}

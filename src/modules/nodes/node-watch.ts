@@ -1,0 +1,120 @@
+import type { Node } from '../../model/stored/hook.ts';
+import type { Log } from '../../observability/log.ts';
+import type { Emit } from '../../store/emit.ts';
+import type { SharedPart, Store } from '../../store/store.ts';
+import { silenceLookMs, memberForgottenMs, nodeSilentMs } from './limits.ts';
+import { Members } from './members.ts';
+import type { Nodes } from './log/node-states.ts';
+
+/** `now` in milliseconds since 1970. */
+interface NodeWatchParts {
+  readonly store: Store;
+  readonly emit: Emit;
+  readonly node: Node;
+  readonly version: string;
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+/** Knows the nodes that follow this one and those of its cluster, and reports silent ones. */
+export class NodeWatch {
+  readonly #parts: NodeWatchParts;
+  readonly #members: Members | undefined;
+  #looks: NodeJS.Timeout | undefined;
+
+  constructor(parts: NodeWatchParts) {
+    this.#parts = parts;
+    const { shared } = parts.store;
+    this.#members = shared && new Members({ ...parts, shared });
+  }
+
+  start(): void {
+    const { store, emit, now, log } = this.#parts;
+    const hasKey = (name: string): boolean => store.keys().some(({ node }) => node === name);
+    let couldHear = hearingSince(now);
+    this.#members?.start();
+    this.#looks = setInterval(() => {
+      const { shared, nodes } = store;
+      // Without the cluster, this node hears nothing of the others.
+      if (shared?.state().isConnected === false) couldHear = hearingSince(now);
+      const sinceMs = couldHear();
+      const reports = isReporter(shared);
+      const parts = { nodes, emit, log, now, sinceMs, hasKey, reports };
+      reportSilentNodes(parts).catch((error: unknown) => {
+        log.error({ err: error }, 'Cannot look for silent nodes.');
+      });
+    }, silenceLookMs);
+    this.#looks.unref();
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#looks);
+    await this.#members?.stop();
+  }
+}
+
+/** Whether this node reports the silence of others: of a cluster, the one that delivers does. */
+function isReporter(shared: SharedPart | undefined): boolean {
+  if (shared === undefined) return true;
+  const deliverer = shared.tasks().find(({ task }) => task === 'webhooks');
+  return deliverer?.member === shared.member;
+}
+
+/** `now` in milliseconds since 1970. */
+interface SilenceParts {
+  readonly nodes: Nodes;
+  readonly emit: Emit;
+  readonly log: Log;
+  readonly now: () => number;
+  /** Since when this node could have heard of others. */
+  readonly sinceMs: number;
+  /** Whether a follower has a key that is not revoked. */
+  readonly hasKey: (name: string) => boolean;
+  /** Whether it raises events: of the nodes of a cluster, one does. */
+  readonly reports: boolean;
+}
+
+/**
+ * Makes a function that returns since when this node could have heard of others, each time that it
+ * looks: since its start, or since the process went on or the clock was moved. Both in milliseconds
+ * since 1970.
+ */
+export function hearingSince(now: () => number): () => number {
+  let [sinceMs, lookedMs] = [now(), now()];
+  return () => {
+    const nowMs = now();
+    if (Math.abs(nowMs - lookedMs) > 3 * silenceLookMs) sinceMs = nowMs;
+    lookedMs = nowMs;
+    return sinceMs;
+  };
+}
+
+/**
+ * Reports each node that has not been heard of for `nodeSilentMs`, once until it reports again
+ * (docs/design/nodes.md#the-view-of-the-centre). Removes a follower whose keys are revoked instead.
+ */
+export async function reportSilentNodes(parts: SilenceParts): Promise<void> {
+  const { nodes, emit, log, now, sinceMs, hasKey, reports } = parts;
+  for (const node of nodes.all()) {
+    const { name, last_contact: contact, silent, cluster } = node;
+    const contactMs = Date.parse(contact);
+    // A contact in the future is from before the clock was set back.
+    const silentMs = now() - (contactMs > now() ? sinceMs : Math.max(contactMs, sinceMs));
+    const isForgotten =
+      cluster === undefined
+        ? silentMs >= nodeSilentMs && !hasKey(name)
+        : now() - contactMs >= memberForgottenMs;
+    if (isForgotten) {
+      await nodes.remove(name);
+      continue;
+    }
+    if (silent || silentMs < nodeSilentMs) continue;
+    const message = `The node ${name} has not reported since ${contact}.`;
+    if (reports) {
+      log.warn({ node: name }, message);
+      await emit('error.detected', { code: 'node_silent', message, id: name });
+    }
+    // Recorded last: after a crash it is reported again, rather than never.
+    await nodes.put({ ...node, silent: true });
+  }
+}

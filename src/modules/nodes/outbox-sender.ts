@@ -1,0 +1,121 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { Failure, isFailureCode } from '../../model/failure.ts';
+import { isJsonObject, type Json } from '../../model/json/json.ts';
+import { retryUntilAborted } from '../../model/common/retry-loop.ts';
+import type { Log } from '../../observability/log.ts';
+import type { Emit } from '../../store/emit.ts';
+import type { OutboxEntry, Settled } from './log/outbox.ts';
+import { followProtocol, type CopyParts } from './copy-rows.ts';
+import {
+  centralTimeoutMs,
+  outboxCharactersPerMs,
+  outboxPollMs,
+  outboxSentAtOnce,
+  outboxSentCharactersMax,
+  centralRetry,
+} from './limits.ts';
+
+/** `now` in milliseconds since 1970. */
+interface OutboxSenderParts extends CopyParts {
+  readonly log: Log;
+  readonly now: () => number;
+  readonly emit: Emit;
+}
+
+/**
+ * Sends the outbox of a node to its centre, in order (docs/design/nodes.md#outbox). After a lost
+ * answer, the same entries are sent again; the centre recognises them by their ids.
+ */
+export class OutboxSender {
+  readonly #parts: OutboxSenderParts;
+
+  constructor(parts: OutboxSenderParts) {
+    this.#parts = parts;
+  }
+
+  /** Sends until the signal aborts. */
+  async run(signal: AbortSignal): Promise<void> {
+    const { store, log } = this.#parts;
+    let logged = '';
+    const attempt = async (succeeded: () => void): Promise<undefined> => {
+      while (!signal.aborted) {
+        const entries = store.outbox.waiting(outboxSentAtOnce, outboxSentCharactersMax);
+        if (entries.length > 0) await this.#send(entries);
+        else await delay(outboxPollMs, undefined, { signal }).catch(() => undefined);
+        await store.outbox.tidy();
+        succeeded();
+        logged = '';
+      }
+    };
+    const failed = (error: unknown): void => {
+      const message = error instanceof Failure ? error.message : String(error);
+      if (message !== logged) log.warn({ err: error }, `The outbox waits: ${message}`);
+      logged = message;
+    };
+    await retryUntilAborted(attempt, { ...centralRetry, signal, failed });
+  }
+
+  async #send(entries: readonly OutboxEntry[]): Promise<void> {
+    const { store, node, emit, log } = this.#parts;
+    const settled = await this.#settle(entries);
+    await store.outbox.settle(settled);
+    for (const { n, refused } of settled) {
+      if (refused === undefined) continue;
+      const what = `entry ${n} of the outbox of ${node.name}`;
+      const message = `The centre has refused ${what}: ${refused.message}`;
+      log.warn({ n, code: refused.code }, message);
+      await emit('error.detected', { code: 'outbox_refused', message, id: `${node.name}:${n}` });
+    }
+  }
+
+  /**
+   * What the centre did with the first ones of some entries: with all of them, unless it does not
+   * take the request because of one of them, which nests too deeply, say.
+   */
+  async #settle(entries: readonly OutboxEntry[]): Promise<readonly Settled[]> {
+    try {
+      const results = await this.#ask(entries);
+      return entries.map((entry, at) => this.#settledBy(entry, results[at]));
+    } catch (error) {
+      const [first] = entries;
+      if (!(error instanceof Failure) || !aboutContent.has(error.code) || !first) throw error;
+      if (entries.length > 1) return this.#settle(entries.slice(0, entries.length >> 1));
+      // If the centre takes an empty request of this node, the entry is the reason.
+      await this.#ask([]);
+      return [{ n: first.n, refused: this.#refusal(error) }];
+    }
+  }
+
+  async #ask(entries: readonly OutboxEntry[]): Promise<readonly Json[]> {
+    const { store, central, node } = this.#parts;
+    const v = {
+      ...{ node: node.name, protocol: followProtocol, log: store.rowLog.identity().id },
+      entries: entries.map(({ id, a, v: input, dtu_txn }) => ({ id, a, v: input, dtu_txn })),
+    };
+    const { client, apikey } = central;
+    const characters = JSON.stringify(v).length;
+    const timeoutMs = centralTimeoutMs + Math.ceil(characters / outboxCharactersPerMs);
+    const { data } = await client.call('svc1.node.insert', { v, apikey, timeoutMs });
+    return isJsonObject(data) && Array.isArray(data.results)
+      ? (data.results as readonly Json[])
+      : [];
+  }
+
+  #settledBy({ n, id }: OutboxEntry, result: Json | undefined): Settled {
+    if (isJsonObject(result) && result.id === id) {
+      const { seq, error } = result;
+      if (typeof seq === 'number') return { n, seq };
+      if (isJsonObject(error) && isFailureCode(error.code) && typeof error.message === 'string') {
+        return { n, refused: this.#refusal({ code: error.code, message: error.message }) };
+      }
+    }
+    throw new Failure('bad_gateway', 'The centre did not say what it did with an entry.');
+  }
+
+  #refusal({ code, message }: Pick<Failure, 'code' | 'message'>): NonNullable<Settled['refused']> {
+    return { code, message, at: new Date(this.#parts.now()).toISOString() };
+  }
+}
+
+/** Failures of a whole request that one of its entries can cause. */
+const aboutContent: ReadonlySet<string> = new Set(['too_large', 'invalid']);

@@ -1,0 +1,45 @@
+import { Failure } from '../../model/failure.ts';
+import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import type { ClientRequest, WaymarkClient } from '../peers/waymark-client.ts';
+import type { Store } from '../../store/store.ts';
+import { appliedWaitMs } from './limits.ts';
+
+/**
+ * Passes an operation that writes on to the centre, with the key of its caller; resolves to the
+ * envelope of the answer once this node has the change (docs/design/nodes.md#writes-at-a-follower).
+ */
+export type PassOn = (name: string, request: ClientRequest) => Promise<JsonObject>;
+
+/** Makes a PassOn, which rejects with the failure of the centre, or with `unavailable`. */
+export function createPassOn({
+  store,
+  client,
+}: {
+  readonly store: Pick<Store, 'waitForRows' | 'seq'>;
+  readonly client: WaymarkClient;
+}): PassOn {
+  return async (name, request) => {
+    const envelope = await client.call(name, request).catch((error: unknown) => {
+      throw error instanceof Failure && error.code !== 'unavailable' ? error : notReached(error);
+    });
+    const { data } = envelope;
+    const seq = isJsonObject(data) ? data.seq : undefined;
+    // An answer that comes a little before the change is better than none.
+    if (typeof seq === 'number') await untilApplied(store, seq).catch(() => undefined);
+    return envelope;
+  };
+}
+
+async function untilApplied(store: Pick<Store, 'waitForRows' | 'seq'>, seq: number): Promise<void> {
+  const signal = AbortSignal.timeout(appliedWaitMs);
+  while (store.seq() < seq && !signal.aborted) await store.waitForRows(seq - 1, signal);
+}
+
+function notReached(cause: unknown): Failure {
+  const { retryAfterSeconds = 5 } = cause instanceof Failure ? cause : {};
+  return new Failure(
+    'unavailable',
+    'The centre did not answer, so this change is not confirmed. Repeat it later with the same vk.',
+    { retryAfterSeconds, cause },
+  );
+}

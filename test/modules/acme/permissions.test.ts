@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import {
+  questionsAtOnceMax,
+  questionsBurst,
+  questionsPerSecond,
+} from '../../../src/modules/acme/limits.ts';
+import { createAsk, Permissions } from '../../../src/modules/acme/permissions.ts';
+import { isPublicName } from '../../../src/acme/public-name.ts';
+import { silentLog } from '../../../src/observability/log.ts';
+import { httpSource } from '../../outbound/sources.ts';
+
+/** Permissions whose questions `answer` decides, and a clock. */
+function rig(answer: (host: string) => number | Promise<number>) {
+  const asked: string[] = [];
+  const lines: object[] = [];
+  const clock = { nowMs: 1_000_000 };
+  const permissions = new Permissions(
+    (host) => {
+      asked.push(host);
+      return Promise.resolve(answer(host));
+    },
+    {
+      log: { ...silentLog, warn: (fields: object) => void lines.push(fields) },
+      now: () => clock.nowMs,
+    },
+  );
+  return { permissions, asked, lines, clock };
+}
+
+suite('the permission for a name on demand', () => {
+  test('is 200, and each answer is remembered for a minute', async () => {
+    const { permissions, asked, clock } = rig((host) => (host === 'a.example' ? 200 : 404));
+    for (let turn = 0; turn < 3; turn += 1) {
+      assert.equal(await permissions.of('a.example'), 'allowed');
+      assert.equal(await permissions.of('b.example'), 'refused');
+    }
+    assert.deepEqual(asked, ['a.example', 'b.example']);
+    clock.nowMs += 60_000;
+    await permissions.of('a.example');
+    assert.equal(asked.length, 3);
+  });
+
+  test('is asked once for a name at a time', async () => {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const { permissions, asked } = rig(() => promise);
+    const answers = [permissions.of('a.example'), permissions.of('a.example')];
+    answers.push(permissions.confirm('a.example'));
+    resolve(200);
+    assert.deepEqual(await Promise.all(answers), ['allowed', 'allowed', 'allowed']);
+    assert.equal(asked.length, 1);
+  });
+
+  test('is unknown without an answer, which the log says once a minute', async () => {
+    let status = 500;
+    const { permissions, lines, clock } = rig(() => {
+      if (status === 0) throw new Error('no connection');
+      return status;
+    });
+    assert.equal(await permissions.of('a.example'), 'unknown');
+    status = 0;
+    assert.equal(await permissions.of('b.example'), 'unknown');
+    assert.equal(lines.length, 1);
+    status = 200;
+    assert.equal(await permissions.of('a.example'), 'unknown');
+    clock.nowMs += 10_000;
+    assert.equal(await permissions.of('a.example'), 'allowed');
+  });
+
+  test('of a flood of names is asked at a bounded pace', async () => {
+    const { permissions, asked, clock } = rig(() => 404);
+    const names = Array.from({ length: 10_000 }, (_, at) => `n${at}.example`);
+    for (const name of names) {
+      // One second in all.
+      clock.nowMs += 0.1;
+      await permissions.of(name);
+    }
+    assert.ok(asked.length <= questionsBurst + questionsPerSecond + 1, String(asked.length));
+    // An order, of which there are few, does not wait behind the flood.
+    assert.equal(await permissions.confirm('last.example'), 'refused');
+  });
+
+  test('is asked about few names at the same time', async () => {
+    const { promise, resolve } = Promise.withResolvers<number>();
+    const { permissions, asked } = rig(() => promise);
+    const answers = Array.from({ length: 15 }, (_, at) => permissions.of(`n${at}.example`));
+    resolve(200);
+    const known = (await Promise.all(answers)).filter((one) => one === 'allowed');
+    assert.deepEqual([asked.length, known.length], [questionsAtOnceMax, questionsAtOnceMax]);
+  });
+
+  test('is asked by the URL with the name in the query', async (t) => {
+    const asked: unknown[] = [];
+    const { origin } = await httpSource(t, ({ method, url }, response) => {
+      asked.push(`${method ?? ''} ${url ?? ''}`);
+      response.writeHead(asked.length === 1 ? 200 : 302).end('x'.repeat(100_000));
+    });
+    for (const [place, status, sent] of [
+      ['/ask', 200, '/ask?domain=a.example'],
+      ['/ask?kind=shop', 302, '/ask?kind=shop&domain=a.example'],
+    ] as const) {
+      const { ask, close } = createAsk(origin + place);
+      assert.equal(await ask('a.example'), status);
+      assert.equal(asked.at(-1), `GET ${sent}`);
+      await close();
+    }
+  });
+});
+
+suite('a name that a client sends', () => {
+  for (const name of ['a.example', 'xn--bcher-kva.example', '1.a-b.example', 'a.b.c.d.museum']) {
+    test(`${name} may be on demand`, () => {
+      assert.ok(isPublicName(name));
+    });
+  }
+  for (const name of [
+    ...['', 'localhost', '*.example.com', '127.0.0.1', '::1', '[::1]', 'a.example.', '.a.example'],
+    ...['a..example', '-a.example', 'a-.example', 'a_b.example', 'A.example', 'a.1', 'a.0x1'],
+    ...['../../etc/passwd', 'a/b.example', 'a b.example', `${'a'.repeat(64)}.example`],
+    ...[`${'a.'.repeat(130)}example`, 'é.example', 'a.example\0'],
+  ]) {
+    test(`${JSON.stringify(name).slice(0, 40)} may not`, () => {
+      assert.ok(!isPublicName(name));
+    });
+  }
+});
