@@ -5,11 +5,11 @@ import { engineNames } from './compose/operations.ts';
 import type { Config } from './config/config.ts';
 import { substituteInJson } from './config/variables.ts';
 import { Failure } from './model/failure.ts';
-import { refusalsKeptMax } from './api/transfer/limits.ts';
+import { refusalsKeptMax } from './modules/transfer/limits.ts';
 import type { Logs } from './observability/log.ts';
 import type { Store } from './store/store.ts';
 import { configuredTablesAuthor } from './api/tables/configured-tables.ts';
-import { importRecords } from './api/transfer/import.ts';
+import { importRecords } from './modules/transfer/import.ts';
 import { addFirstKey } from './modules/keys/keys.ts';
 import { createSecret } from './webhooks/sign.ts';
 

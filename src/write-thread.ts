@@ -21,7 +21,7 @@ import {
   runImport,
   type ImportResult,
   type ImportRequest,
-} from './api/transfer/import-operation.ts';
+} from './modules/transfer/import-operation.ts';
 
 /** The kinds of large writes. */
 interface LargeWrites {

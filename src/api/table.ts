@@ -58,7 +58,7 @@ import { serverStatus } from '../modules/status/server-status.ts';
 import { subscribeToState } from '../modules/status/server-subscribe.ts';
 import { tableFamily, type TableParts } from './tables/table-family.ts';
 import { countTables } from './tables/counts.ts';
-import { importLines } from './transfer/import-operation.ts';
+import { importLines } from '../modules/transfer/import-operation.ts';
 import { listSources } from './sources.ts';
 import { listDeliveries } from './webhooks/deliveries.ts';
 import { readDelivery } from './webhooks/delivery.ts';

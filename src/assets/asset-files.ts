@@ -4,7 +4,7 @@ import { mkdir, open, readdir, rename, rm, stat, utimes, type FileHandle } from 
 import { join } from 'node:path';
 import { Failure } from '../model/failure.ts';
 import { isDiskFull } from '../store/folder/full-disk.ts';
-import { syncPath } from '../store/folder/backup.ts';
+import { syncPath } from '../modules/upkeep/backup.ts';
 import { assetFolder } from '../store/folder/data-folder.ts';
 import type { SharedFiles } from '../store/shared/shared-files.ts';
 import { undefinedIfMissing } from '../static/file-errors.ts';

@@ -4,7 +4,7 @@ import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Failure } from '../model/failure.ts';
-import { syncPath } from '../store/folder/backup.ts';
+import { syncPath } from '../modules/upkeep/backup.ts';
 import { errorReason } from '../store/folder/data-folder.ts';
 import { isDigest, type Asset } from './asset.ts';
 import type { AssetFiles } from './asset-files.ts';

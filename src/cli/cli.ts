@@ -146,12 +146,12 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'export',
     summary: 'write rules, hooks, tables and rows as NDJSON',
-    load: async () => (await import('./local/export.ts')).defineExport,
+    load: async () => (await import('../modules/transfer/export-command.ts')).defineExport,
   },
   {
     name: 'import',
     summary: 'read rules, hooks, tables and rows from NDJSON',
-    load: async () => (await import('./remote/import.ts')).defineImport,
+    load: async () => (await import('../modules/transfer/import-command.ts')).defineImport,
   },
   {
     name: 'follow',
@@ -161,12 +161,12 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'backup',
     summary: 'copy the data folder while the server runs',
-    load: async () => (await import('./local/backup.ts')).defineBackup,
+    load: async () => (await import('../modules/upkeep/backup-command.ts')).defineBackup,
   },
   {
     name: 'purge-secret',
     summary: 'remove former secrets from the log',
-    load: async () => (await import('./local/purge-secret.ts')).definePurgeSecret,
+    load: async () => (await import('../modules/upkeep/purge-secret-command.ts')).definePurgeSecret,
   },
   {
     name: 'promote',

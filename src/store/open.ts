@@ -16,7 +16,7 @@ import {
 import { createDeliveryLog } from './deliveries/delivery-log.ts';
 import { createLocalDeliveryWriter } from './deliveries/delivery-writer.ts';
 import { createDraftReads } from './drafts/draft-reads.ts';
-import { backUp } from './folder/backup.ts';
+import { backUp } from '../modules/upkeep/backup.ts';
 import {
   damageFailure,
   dataFile,
@@ -59,7 +59,7 @@ import {
 import type { SharedFollower } from '../modules/cluster/log/shared-follower.ts';
 import type { Reads, SharedPart, Store, StoreCounts } from './store.ts';
 import { transactSync } from './environment.ts';
-import { verifyData } from './verify/verify.ts';
+import { verifyData } from '../modules/upkeep/verify/verify.ts';
 
 interface StoreParts {
   /** Absolute path of the data folder; created if it is missing. */

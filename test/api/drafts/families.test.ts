@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { exportedHistory } from '../../../src/api/transfer/export.ts';
+import { exportedHistory } from '../../../src/modules/transfer/export.ts';
 import { openStore } from '../../../src/store/open.ts';
 import { startFollower, stateOf, untilEqual } from '../../modules/nodes/rig.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';

@@ -6,7 +6,7 @@ import { test, type TestContext } from 'node:test';
 import { promisify } from 'node:util';
 import { claimFolder } from '../../../src/store/folder/folder-claim.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
-import { verifyData } from '../../../src/store/verify/verify.ts';
+import { verifyData } from '../../../src/modules/upkeep/verify/verify.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { postOperation } from '../../harness.ts';
 import { commit, inserted, scratchStore } from '../scratch.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { secretRecordId } from '../../../src/model/stored/hook.ts';
-import { purgeSecrets } from '../../../src/store/folder/purge.ts';
+import { purgeSecrets } from '../../../src/modules/upkeep/purge.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { commit, scratchStore } from '../scratch.ts';

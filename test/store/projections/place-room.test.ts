@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { importRecords } from '../../../src/api/transfer/import.ts';
+import { importRecords } from '../../../src/modules/transfer/import.ts';
 import {
   rulesAtPlaceMax,
   wildcardRulesOverPathMax,

@@ -9,4 +9,4 @@ await import('../projections/reads.test.ts');
 await import('../projections/rows-model.full.test.ts');
 await import('../projections/rows.test.ts');
 await import('../deliveries/dispatch.test.ts');
-await import('../verify/verify-rows.full.test.ts');
+await import('../../modules/upkeep/verify/verify-rows.full.test.ts');

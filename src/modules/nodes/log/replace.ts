@@ -2,7 +2,7 @@ import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { openDatabases, openEnvironment } from '../../../store/databases.ts';
 import { transactSync } from '../../../store/environment.ts';
-import { syncPath } from '../../../store/folder/backup.ts';
+import { syncPath } from '../../upkeep/backup.ts';
 import { carryOver } from './carry-over.ts';
 import { dataFile, isMissing, lockFile } from '../../../store/folder/data-folder.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { purgeSecrets } from '../../../../src/store/folder/purge.ts';
+import { purgeSecrets } from '../../../../src/modules/upkeep/purge.ts';
 import type { Difference, Store } from '../../../../src/store/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from '../../../store/scratch.ts';

@@ -12,24 +12,24 @@ import {
 import { accessNames, engineNames } from '../../compose/operations.ts';
 import { openData } from '../../data.ts';
 import { Failure } from '../../model/failure.ts';
-import { refusalsKeptMax } from '../../api/transfer/limits.ts';
-import { readBlocks } from '../../api/transfer/import-blocks.ts';
-import type { LineProblems, Refusal } from '../../api/transfer/import-line.ts';
-import type { ImportReport } from '../../api/transfer/import-operation.ts';
-import { createLineReader } from '../../api/transfer/import-worker.ts';
-import { importBlocks, type ImportStep } from '../../api/transfer/import.ts';
+import { refusalsKeptMax } from './limits.ts';
+import { readBlocks } from './import-blocks.ts';
+import type { LineProblems, Refusal } from './import-line.ts';
+import type { ImportReport } from './import-operation.ts';
+import { createLineReader } from './import-worker.ts';
+import { importBlocks, type ImportStep } from './import.ts';
 import { createSecret } from '../../webhooks/sign.ts';
-import { writeLine, UsageError, type DefineCommand, type Terminal } from '../command.ts';
-import { configOption, findConfigFile, jsonOption, requireConfig } from '../options.ts';
-import { importTimeoutMs } from '../limits.ts';
-import { copiedText, createProgress } from '../progress.ts';
+import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
+import { configOption, findConfigFile, jsonOption, requireConfig } from '../../cli/options.ts';
+import { importTimeoutMs } from '../../cli/limits.ts';
+import { copiedText, createProgress } from '../../cli/progress.ts';
 import {
   postToApi,
   apiTargetOf,
   draftOption,
   putFileToApi,
   type ApiTargetOptions,
-} from './api-client.ts';
+} from '../../cli/remote/api-client.ts';
 import { counted } from '../../model/common/units.ts';
 
 interface ImportOptions extends ApiTargetOptions {

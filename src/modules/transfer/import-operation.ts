@@ -4,9 +4,9 @@ import type { ToolUse } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json/json.ts';
 import { hasScope, type Scope } from '../../model/stored/key.ts';
-import { authorOf, defineOperation, type Call } from '../operation.ts';
-import { problemsMember } from '../problems.ts';
-import { shadowProblems, type ShadowParts } from '../rules/shadows.ts';
+import { authorOf, defineOperation, type Call } from '../../api/operation.ts';
+import { problemsMember } from '../../api/problems.ts';
+import { shadowProblems, type ShadowParts } from '../../api/rules/shadows.ts';
 import type { LineProblems, Refusal } from './import-line.ts';
 import { importAll, type ImportedRule, type ImportParts } from './import.ts';
 import {

@@ -8,11 +8,11 @@ import { assetIn, assetTable, type Asset } from '../../assets/asset.ts';
 import { exportFiles } from '../../assets/file-copies.ts';
 import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json/json.ts';
-import { exportedHistory, exportedRecords } from '../../api/transfer/export.ts';
-import { writeLine, type DefineCommand, type Output, type Terminal } from '../command.ts';
+import { exportedHistory, exportedRecords } from './export.ts';
+import { writeLine, type DefineCommand, type Output, type Terminal } from '../../cli/command.ts';
 import { openDataToRead } from '../../data.ts';
-import { configOption, requireConfig } from '../options.ts';
-import { copiedText, createProgress } from '../progress.ts';
+import { configOption, requireConfig } from '../../cli/options.ts';
+import { copiedText, createProgress } from '../../cli/progress.ts';
 
 /**
  * `waymark export`: writes page rules, hooks, tables and rows, or the whole log, as NDJSON to

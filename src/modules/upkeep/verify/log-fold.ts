@@ -1,19 +1,24 @@
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open } from 'lmdb';
-import type { Change } from '../../model/stored/change.ts';
-import { Failure } from '../../model/failure.ts';
-import { megabytes } from '../../model/common/units.ts';
-import { environmentOptions, openDatabases, type Databases } from '../databases.ts';
-import { errorReason } from '../folder/data-folder.ts';
-import { isDiskFull, silenceDiskFullErrors } from '../folder/full-disk.ts';
-import { verifyFoldCharacters, verifyFoldRows } from '../limits.ts';
-import { planCopy, transactionsOf, unlimitedReads, type CopiedRow } from '../log/copied-rows.ts';
-import type { WritePlan } from '../log/write-plan.ts';
-import { putWrites } from '../log/write-puts.ts';
-import { completeIndexes } from '../projections/index-build.ts';
-import { createReads } from '../projections/reads.ts';
-import type { Difference, Reads } from '../store.ts';
+import type { Change } from '../../../model/stored/change.ts';
+import { Failure } from '../../../model/failure.ts';
+import { megabytes } from '../../../model/common/units.ts';
+import { environmentOptions, openDatabases, type Databases } from '../../../store/databases.ts';
+import { errorReason } from '../../../store/folder/data-folder.ts';
+import { isDiskFull, silenceDiskFullErrors } from '../../../store/folder/full-disk.ts';
+import { verifyFoldCharacters, verifyFoldRows } from '../../../store/limits.ts';
+import {
+  planCopy,
+  transactionsOf,
+  unlimitedReads,
+  type CopiedRow,
+} from '../../../store/log/copied-rows.ts';
+import type { WritePlan } from '../../../store/log/write-plan.ts';
+import { putWrites } from '../../../store/log/write-puts.ts';
+import { completeIndexes } from '../../../store/projections/index-build.ts';
+import { createReads } from '../../../store/projections/reads.ts';
+import type { Difference, Reads } from '../../../store/store.ts';
 
 /** What a pass has found in some entries, which it looked at in one turn of the event loop. */
 export interface Slice {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { purgeSecrets } from '../../../src/store/folder/purge.ts';
+import { purgeSecrets } from '../../../src/modules/upkeep/purge.ts';
 import { runHere } from '../../cli/here.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { postOperation } from '../../harness.ts';
 import { serverFolder, startServed } from '../../process.ts';
-import { inserted, openIn, startWriter } from '../scratch.ts';
+import { inserted, openIn, startWriter } from '../../store/scratch.ts';
 
 const dayMs = 86_400_000;
 const formerHeader = 'Bearer former-header-value';

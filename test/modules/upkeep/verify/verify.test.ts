@@ -3,14 +3,14 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
-import { secretRecordId } from '../../../src/model/stored/hook.ts';
-import { openDatabases, openEnvironment, type Databases } from '../../../src/store/databases.ts';
-import { dueKey, eventKey } from '../../../src/store/deliveries/delivery-keys.ts';
-import { historyKey, historyPrefix, keyOf } from '../../../src/store/encoding.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { verifyData } from '../../../src/store/verify/verify.ts';
-import { temporaryFolder } from '../../folder.ts';
-import { commit, edited, inserted, scratchStore, startWriter } from '../scratch.ts';
+import { secretRecordId } from '../../../../src/model/stored/hook.ts';
+import { openDatabases, openEnvironment, type Databases } from '../../../../src/store/databases.ts';
+import { dueKey, eventKey } from '../../../../src/store/deliveries/delivery-keys.ts';
+import { historyKey, historyPrefix, keyOf } from '../../../../src/store/encoding.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { verifyData } from '../../../../src/modules/upkeep/verify/verify.ts';
+import { temporaryFolder } from '../../../folder.ts';
+import { commit, edited, inserted, scratchStore, startWriter } from '../../../store/scratch.ts';
 
 const hash = 'f'.repeat(64);
 

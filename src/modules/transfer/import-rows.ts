@@ -7,13 +7,13 @@ import type { TableDefinition } from '../../model/stored/table.ts';
 import type { LoggedDraft, Reads } from '../../store/store.ts';
 import { compileTable, type CompiledTable, type TableField } from '../../tables/compiled-table.ts';
 import { definitionFields } from '../../tables/definition.ts';
-import { requireNoMistakes } from '../problems.ts';
-import { sentNames } from '../records/placement.ts';
-import { accessTo } from '../rows/access.ts';
-import { rowTable } from '../rows/compiled-tables.ts';
-import { placeRowFields } from '../rows/row-placement.ts';
-import { referredRow, rowProblems } from '../rows/row-problems.ts';
-import { placeTableFields } from '../tables/table-family.ts';
+import { requireNoMistakes } from '../../api/problems.ts';
+import { sentNames } from '../../api/records/placement.ts';
+import { accessTo } from '../../api/rows/access.ts';
+import { rowTable } from '../../api/rows/compiled-tables.ts';
+import { placeRowFields } from '../../api/rows/row-placement.ts';
+import { referredRow, rowProblems } from '../../api/rows/row-problems.ts';
+import { placeTableFields } from '../../api/tables/table-family.ts';
 import { restored, type ImportLine } from './import-line.ts';
 
 /** A line of a table or row, placed by what the log and the lines before it have. */

@@ -15,7 +15,7 @@ import type {
   VkClaim,
 } from '../../store/store.ts';
 import type { Scope } from '../../model/stored/key.ts';
-import { wideSetting } from '../bounds/wide-settings.ts';
+import { wideSetting } from '../../api/bounds/wide-settings.ts';
 import {
   exportedFields,
   exportedHookFields,
@@ -31,8 +31,8 @@ import {
   hashRequest,
   isSameRequest,
   type KeyedRequest,
-} from '../records/idempotency.ts';
-import { secretDraft } from '../webhooks/hook-family.ts';
+} from '../../api/records/idempotency.ts';
+import { secretDraft } from '../../api/webhooks/hook-family.ts';
 import {
   readImportLines,
   type LineProblems,

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft } from '../../../src/model/stored/change.ts';
-import { Failure } from '../../../src/model/failure.ts';
-import type { JsonObject } from '../../../src/model/json/json.ts';
-import { openDatabases, openEnvironment, type Databases } from '../../../src/store/databases.ts';
-import { keyOf } from '../../../src/store/encoding.ts';
+import type { Draft } from '../../../../src/model/stored/change.ts';
+import { Failure } from '../../../../src/model/failure.ts';
+import type { JsonObject } from '../../../../src/model/json/json.ts';
+import { openDatabases, openEnvironment, type Databases } from '../../../../src/store/databases.ts';
+import { keyOf } from '../../../../src/store/encoding.ts';
 import {
   indexKey,
   keyPrefix,
   rowInTable,
   rowKey,
   wordKey,
-} from '../../../src/store/projections/index-key.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { temporaryFolder } from '../../folder.ts';
-import { commit, scratchStore } from '../scratch.ts';
+} from '../../../../src/store/projections/index-key.ts';
+import type { Store } from '../../../../src/store/store.ts';
+import { temporaryFolder } from '../../../folder.ts';
+import { commit, scratchStore } from '../../../store/scratch.ts';
 
 const definition = { schema: {}, key: 'sku', index: ['price'], search: ['title'] };
 

@@ -4,12 +4,16 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
 import { canonicalJson, type JsonObject } from '../../../src/model/json/json.ts';
-import { importBlockBytes, importLineBytesMax } from '../../../src/api/transfer/limits.ts';
+import { importBlockBytes, importLineBytesMax } from '../../../src/modules/transfer/limits.ts';
 import type { Store } from '../../../src/store/store.ts';
-import { readBlocks, type ReadWholeLines } from '../../../src/api/transfer/import-blocks.ts';
-import { readImportLines, type Refusal } from '../../../src/api/transfer/import-line.ts';
-import { createLineReader } from '../../../src/api/transfer/import-worker.ts';
-import { importBlocks, importRecords, type Imported } from '../../../src/api/transfer/import.ts';
+import { readBlocks, type ReadWholeLines } from '../../../src/modules/transfer/import-blocks.ts';
+import { readImportLines, type Refusal } from '../../../src/modules/transfer/import-line.ts';
+import { createLineReader } from '../../../src/modules/transfer/import-worker.ts';
+import {
+  importBlocks,
+  importRecords,
+  type Imported,
+} from '../../../src/modules/transfer/import.ts';
 import { commit, inserted, scratchStore } from '../../store/scratch.ts';
 
 const engines = new Set(['html']);

@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { newId, now } from '../../model/common/clock.ts';
-import { purgeSecrets } from '../../store/folder/purge.ts';
-import { writeLine, UsageError, type DefineCommand, type Terminal } from '../command.ts';
+import { purgeSecrets } from './purge.ts';
+import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { requireData } from '../../data.ts';
-import { configOption, jsonOption, requireConfig } from '../options.ts';
+import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
 
 interface PurgeOptions {
   readonly config?: string;

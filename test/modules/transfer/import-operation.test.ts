@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import type { LineProblems } from '../../../src/api/transfer/import-line.ts';
-import { importRowsMax } from '../../../src/api/transfer/limits.ts';
-import { importInlineBytesMax } from '../../../src/api/transfer/limits.ts';
+import type { LineProblems } from '../../../src/modules/transfer/import-line.ts';
+import { importRowsMax } from '../../../src/modules/transfer/limits.ts';
+import { importInlineBytesMax } from '../../../src/modules/transfer/limits.ts';
 import { runHere, startClient } from '../../cli/here.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
-import { transports } from '../../modules/status/transports.ts';
+import { transports } from '../status/transports.ts';
 
 const operation = 'svc1.userinterface.import';
 const hook = {

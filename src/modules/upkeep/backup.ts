@@ -3,11 +3,11 @@ import { constants, createReadStream } from 'node:fs';
 import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Failure } from '../../model/failure.ts';
-import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
-import { transactSync } from '../environment.ts';
-import { createReads } from '../projections/reads.ts';
-import { removeMember } from '../shared/shared-place.ts';
-import type { Backup } from '../store.ts';
+import { openDatabases, openEnvironment, type Databases } from '../../store/databases.ts';
+import { transactSync } from '../../store/environment.ts';
+import { createReads } from '../../store/projections/reads.ts';
+import { removeMember } from '../../store/shared/shared-place.ts';
+import type { Backup } from '../../store/store.ts';
 import {
   assetFolder,
   dataFile,
@@ -16,8 +16,8 @@ import {
   waitingLockFile,
   makeFolder,
   errorReason,
-} from './data-folder.ts';
-import { checkInThread } from './page-check.ts';
+} from '../../store/folder/data-folder.ts';
+import { checkInThread } from '../../store/folder/page-check.ts';
 
 /** The destination of a backup. If the signal aborts, the backup stops and leaves no files. */
 interface BackupParts {

@@ -1,13 +1,13 @@
-import { eventOf } from '../../model/stored/event.ts';
-import type { Change } from '../../model/stored/change.ts';
-import type { Databases } from '../databases.ts';
-import { latestAttempt } from '../deliveries/attempts.ts';
-import type { AttemptRecord, QueueKey } from '../deliveries/deliveries.ts';
-import { dueKey, dueOf, nOf, queueOf } from '../deliveries/delivery-keys.ts';
-import { entryOfSeq, newestEntry } from '../../modules/nodes/log/outbox-entries.ts';
-import { unpackClaim } from '../projections/claims.ts';
-import { buildKey } from '../projections/row-entries.ts';
-import type { IndexBuild } from '../store.ts';
+import { eventOf } from '../../../model/stored/event.ts';
+import type { Change } from '../../../model/stored/change.ts';
+import type { Databases } from '../../../store/databases.ts';
+import { latestAttempt } from '../../../store/deliveries/attempts.ts';
+import type { AttemptRecord, QueueKey } from '../../../store/deliveries/deliveries.ts';
+import { dueKey, dueOf, nOf, queueOf } from '../../../store/deliveries/delivery-keys.ts';
+import { entryOfSeq, newestEntry } from '../../nodes/log/outbox-entries.ts';
+import { unpackClaim } from '../../../store/projections/claims.ts';
+import { buildKey } from '../../../store/projections/row-entries.ts';
+import type { IndexBuild } from '../../../store/store.ts';
 
 /** Checks an entry; returns a description of the problem if it does not belong there. */
 type EntryCheck<K> = (databases: Databases, key: K, value: string) => string | undefined;

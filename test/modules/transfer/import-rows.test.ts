@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openStore } from '../../../src/store/open.ts';
-import { exportedRecords } from '../../../src/api/transfer/export.ts';
+import { exportedRecords } from '../../../src/modules/transfer/export.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 
 const schema = {

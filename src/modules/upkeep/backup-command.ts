@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
 import { Failure } from '../../model/failure.ts';
-import { writeLine, type DefineCommand } from '../command.ts';
+import { writeLine, type DefineCommand } from '../../cli/command.ts';
 import { openDataToRead } from '../../data.ts';
-import { configOption, jsonOption, requireConfig } from '../options.ts';
-import { copiedText, createProgress } from '../progress.ts';
+import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
+import { copiedText, createProgress } from '../../cli/progress.ts';
 
 /**
  * `waymark backup`: copies the data folder, also while a server uses it; `serve` can use the copy.

@@ -7,21 +7,21 @@ import { Failure } from '../../model/failure.ts';
 import { changeInDraft } from '../../model/stored/draft.ts';
 import { purgedValue, replaceFormerHeaders } from '../../model/stored/former-headers.ts';
 import { hookOfSecret, type HookSecret } from '../../model/stored/hook.ts';
-import { createDraftReads } from '../drafts/draft-reads.ts';
-import { openDatabases, openEnvironment, type Databases } from '../databases.ts';
-import { transactSync } from '../environment.ts';
-import { storedJson } from '../encoding.ts';
-import { copyBatchBytes, copyBatchEntries } from '../limits.ts';
-import { copyFailure } from '../../modules/nodes/log/open-row-log.ts';
-import { sharedFailure } from '../shared/shared-place.ts';
-import { openStore } from '../open.ts';
-import { createReads } from '../projections/reads.ts';
-import type { Reads } from '../store.ts';
+import { createDraftReads } from '../../store/drafts/draft-reads.ts';
+import { openDatabases, openEnvironment, type Databases } from '../../store/databases.ts';
+import { transactSync } from '../../store/environment.ts';
+import { storedJson } from '../../store/encoding.ts';
+import { copyBatchBytes, copyBatchEntries } from '../../store/limits.ts';
+import { copyFailure } from '../nodes/log/open-row-log.ts';
+import { sharedFailure } from '../../store/shared/shared-place.ts';
+import { openStore } from '../../store/open.ts';
+import { createReads } from '../../store/projections/reads.ts';
+import type { Reads } from '../../store/store.ts';
 import { syncPath } from './backup.ts';
-import { dataFile, folderFailure, lockFile, errorReason } from './data-folder.ts';
-import { claimFolder } from './folder-claim.ts';
-import { writeErrorOf } from './full-disk.ts';
-import { checkPages, newestTransaction } from './page-check.ts';
+import { dataFile, folderFailure, lockFile, errorReason } from '../../store/folder/data-folder.ts';
+import { claimFolder } from '../../store/folder/folder-claim.ts';
+import { writeErrorOf } from '../../store/folder/full-disk.ts';
+import { checkPages, newestTransaction } from '../../store/folder/page-check.ts';
 
 /** The dependencies and the target of a purge. */
 interface PurgeParts {
