@@ -3,9 +3,9 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
-import { basic, scryptLine } from '../test/access/passwords.ts';
-import { loginIni, startProvider } from '../test/login/provider.ts';
-import { TestVisitor } from '../test/login/visitor.ts';
+import { basic, scryptLine } from '../test/modules/access/passwords.ts';
+import { loginIni, startProvider } from '../test/modules/login/provider.ts';
+import { TestVisitor } from '../test/modules/login/visitor.ts';
 import { prepareSource } from './contestants.ts';
 import { ownGenerator, wrk } from './load.ts';
 import { chooseCores, findPrograms, surroundings } from './machine.ts';

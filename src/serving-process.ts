@@ -12,7 +12,7 @@ import type {
 import { hostKeyFiles } from './compose/operations.ts';
 import type { Config, ConfigResult } from './config/config.ts';
 import type { ConfigProblem } from './config/problem.ts';
-import { Passwords } from './access/passwords.ts';
+import { Passwords } from './modules/access/passwords.ts';
 import { RateCounts, TokenBuckets, type TakeToken } from './access/token-buckets.ts';
 import { ineffectiveSettings } from './config/warnings.ts';
 import { configAfterReload, restartNeeded } from './config/restart.ts';
@@ -73,7 +73,7 @@ import { KeyUseRecorder } from './modules/keys/key-use-recorder.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
 import { writeConfiguredTables } from './api/tables/configured-tables.ts';
 import { createRowChecks, type RowChecks } from './api/tables/row-checks.ts';
-import { closedRuleWarnings } from './api/rules/closed-rules.ts';
+import { closedRuleWarnings } from './modules/access/closed-rules.ts';
 import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
 import type { CertificateState, ConfigurationState } from './modules/status/server-status.ts';
 import { stateVersions } from './modules/status/state-versions.ts';

@@ -1,12 +1,12 @@
 import type { KeyText } from '../../src/config/key-text.ts';
 import type { Sections } from '../../src/config/schema.ts';
-import { accessTexts } from '../../src/config/sections/access.ts';
-import { rateTexts } from '../../src/config/sections/rate.ts';
-import { headersTexts } from '../../src/config/sections/headers.ts';
-import { logTexts, pathLogTexts } from '../../src/config/sections/log.ts';
-import { loginTexts } from '../../src/config/sections/login.ts';
-import { redirectTexts } from '../../src/config/sections/redirect.ts';
-import { rewriteTexts } from '../../src/config/sections/rewrite.ts';
+import { accessTexts } from '../../src/modules/access/section.ts';
+import { rateTexts } from '../../src/modules/rates/section.ts';
+import { headersTexts } from '../../src/modules/headers/section.ts';
+import { logTexts, pathLogTexts } from '../../src/modules/logs/section.ts';
+import { loginTexts } from '../../src/modules/login/section.ts';
+import { redirectTexts } from '../../src/modules/redirects/section.ts';
+import { rewriteTexts } from '../../src/modules/redirects/rewrite-section.ts';
 import { telemetryTexts } from '../../src/modules/telemetry/section.ts';
 import { proxyTexts } from '../../src/config/sections/proxy.ts';
 

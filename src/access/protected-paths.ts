@@ -1,7 +1,7 @@
 import type { AccessConfig, DiskMount } from '../config/config.ts';
-import { matchesPattern } from '../http/headers/response-headers.ts';
+import { matchesPattern } from '../modules/headers/response-headers.ts';
 import { createLruCache } from '../model/common/lru-cache.ts';
-import { pathsRememberedMax } from './limits.ts';
+import { pathsRememberedMax } from '../modules/access/limits.ts';
 
 /** The parts of a mount by which a file answers at several paths. */
 type MountPaths = Pick<DiskMount, 'path' | 'index' | 'cleanUrls' | 'tryPaths'>;

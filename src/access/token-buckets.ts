@@ -1,5 +1,5 @@
 import type { Metric } from '../observability/metrics.ts';
-import { bucketsMax, bucketsSweepMs } from './limits.ts';
+import { bucketsMax, bucketsSweepMs } from '../modules/access/limits.ts';
 
 /** A request for a token. */
 export interface TokenOrder {

@@ -5,7 +5,7 @@ import {
   type SessionStore,
 } from '../modules/console/sessions/session-store.ts';
 import { loginProviders, type Config } from '../config/config.ts';
-import { createLogin, type Login } from '../login/login.ts';
+import { createLogin, type Login } from '../modules/login/login.ts';
 import { newId, now } from '../model/common/clock.ts';
 import type { SourceDiallers } from '../proxy/source-diallers.ts';
 import type { Store } from '../store/store.ts';

@@ -1,4 +1,4 @@
-import { createRates } from '../access/rates.ts';
+import { createRates } from '../modules/rates/rates.ts';
 import { createExecute } from '../api/execute.ts';
 import { requireUnrevoked } from '../api/keys/authenticate.ts';
 import type { Config } from '../config/config.ts';

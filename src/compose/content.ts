@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { createAccessGuard, type AccessGuard } from '../access/access-guard.ts';
-import { openLinkKeys } from '../access/link-keys.ts';
-import { openNetworkFile } from '../access/network-file.ts';
-import { openPasswordFile } from '../access/password-file.ts';
-import type { Rates } from '../access/rates.ts';
+import { createAccessGuard, type AccessGuard } from '../modules/access/access-guard.ts';
+import { openLinkKeys } from '../modules/access/link-keys.ts';
+import { openNetworkFile } from '../modules/access/network-file.ts';
+import { openPasswordFile } from '../modules/access/password-file.ts';
+import type { Rates } from '../modules/rates/rates.ts';
 import { writeAssetTable } from '../api/assets/asset-table.ts';
 import { createAssetReader } from '../assets/asset.ts';
 import { loginProviders, type AccessConfig, type Config } from '../config/config.ts';
@@ -12,19 +12,19 @@ import {
   matchesPattern,
   strictFields,
   type HeaderRule,
-} from '../http/headers/response-headers.ts';
-import type { Login } from '../login/login.ts';
+} from '../modules/headers/response-headers.ts';
+import type { Login } from '../modules/login/login.ts';
 import { newId, now } from '../model/common/clock.ts';
 import { proxyId } from '../model/stored/rule.ts';
-import { createAccessRules } from '../observability/access-rules.ts';
+import { createAccessRules } from '../modules/logs/access-rules.ts';
 import { createGenericPages } from '../pages/generic-pages.ts';
 import { configuredProxies } from '../proxy/configured-proxies.ts';
 import type { SourceDiallers } from '../proxy/source-diallers.ts';
 import type { RowReader } from '../modules/rendering/rendered-pages.ts';
 import { createIndexPages, type IndexPages } from '../modules/console/index-pages.ts';
 import type { Serving } from '../server/serving.ts';
-import { configuredRedirects, mountRedirects } from '../site/redirect-lists.ts';
-import { createRewriter } from '../site/rewrite-source.ts';
+import { configuredRedirects, mountRedirects } from '../modules/redirects/redirect-lists.ts';
+import { createRewriter } from '../modules/redirects/rewrite-source.ts';
 import type { SiteParts } from '../site/site.ts';
 import type { Disk } from '../static/disk.ts';
 import type { Store } from '../store/store.ts';

@@ -1,5 +1,5 @@
-import type { Passwords } from '../access/passwords.ts';
-import type { RateParts } from '../access/rates.ts';
+import type { Passwords } from '../modules/access/passwords.ts';
+import type { RateParts } from '../modules/rates/rates.ts';
 import type { createWrongKeys } from '../api/keys/authenticate.ts';
 import type { KeyRates } from '../api/keys/key-rates.ts';
 import type { KeyUseRecorder } from '../modules/keys/key-use-recorder.ts';

@@ -3,7 +3,7 @@ import { isUrl, type ListenAddress } from './addresses.ts';
 import type { Certificate, Config, DiskMount, ProxyConfig, TableConfig } from './config.ts';
 import { configFieldName, type FieldsOf, type Keys, type ValuesOf } from './ini-key.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
-import { noMountFiles, type MountFiles } from './site-files.ts';
+import { noMountFiles, type MountFiles } from '../modules/redirects/mount-files.ts';
 import { acmeKeys, sections, tlsKeys, type SectionFields, type SectionKind } from './schema.ts';
 
 /** The input of a configuration besides the text of its ini file. */

@@ -2,10 +2,10 @@ import type { TableDefinition } from '../model/stored/table.ts';
 import type { ConfigProblem } from './problem.ts';
 import type { IncludePattern } from './include.ts';
 import type { FieldsOf } from './ini-key.ts';
-import type { MountFiles } from './site-files.ts';
+import type { MountFiles } from '../modules/redirects/mount-files.ts';
 import type { acmeKeys, SectionFields, tlsKeys } from './schema.ts';
-import { ownLoginName } from './sections/login.ts';
-import type { RequestRate } from './sections/rate.ts';
+import { ownLoginName } from '../modules/login/section.ts';
+import type { RequestRate } from '../modules/rates/section.ts';
 
 /** `[disk.<name>]`: a folder that is served as a part of the site. */
 export interface DiskMount extends SectionFields<'disk.<name>'>, MountFiles {

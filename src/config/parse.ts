@@ -15,9 +15,9 @@ import {
   parseRequestHeaders,
   parseResponseHeaders,
   type ParsedTemplates,
-} from './sections/header-lines.ts';
+} from '../modules/headers/header-lines.ts';
 import { foreignKey } from './foreign-words.ts';
-import { headersKeys, type ParsedHeaderRule } from './sections/headers.ts';
+import { headersKeys, type ParsedHeaderRule } from '../modules/headers/section.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';
 import { identifySection, type SectionIdentity } from './section.ts';
 import type { Environment, Variables } from './variables.ts';

@@ -20,7 +20,11 @@ import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
-import { readMountFiles, readRedirectFile, type MountFiles } from './site-files.ts';
+import {
+  readMountFiles,
+  readRedirectFile,
+  type MountFiles,
+} from '../modules/redirects/mount-files.ts';
 import type { Refused } from './values.ts';
 
 /** The result of reading the files that an ini text names. */

@@ -24,14 +24,14 @@ import {
 import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
 import { includePattern } from './include.ts';
 import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
-import { accessKeys } from './sections/access.ts';
-import { rateKeys } from './sections/rate.ts';
-import { headersKeys } from './sections/headers.ts';
-import { logKeys, pathLogKeys } from './sections/log.ts';
-import { loginKeys } from './sections/login.ts';
+import { accessKeys } from '../modules/access/section.ts';
+import { rateKeys } from '../modules/rates/section.ts';
+import { headersKeys } from '../modules/headers/section.ts';
+import { logKeys, pathLogKeys } from '../modules/logs/section.ts';
+import { loginKeys } from '../modules/login/section.ts';
 import { proxyKeys } from './sections/proxy.ts';
-import { redirectKeys } from './sections/redirect.ts';
-import { rewriteKeys } from './sections/rewrite.ts';
+import { redirectKeys } from '../modules/redirects/section.ts';
+import { rewriteKeys } from '../modules/redirects/rewrite-section.ts';
 import { telemetryKeys } from '../modules/telemetry/section.ts';
 import {
   anyText,

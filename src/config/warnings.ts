@@ -1,7 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { servicePath } from '../model/path.ts';
 import type { Certificate, Config } from './config.ts';
-import { narrowPathWarnings } from './narrow-paths.ts';
+import { narrowPathWarnings } from '../modules/access/narrow-paths.ts';
 import { readKeyPair } from './key-pair.ts';
 import { certificateWarnMs } from './limits.ts';
 import { tlsSection } from './section.ts';

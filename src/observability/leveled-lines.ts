@@ -1,5 +1,5 @@
 import type { DestinationStream } from 'pino';
-import type { AccessFormat, LineSink } from './access.ts';
+import type { AccessFormat, LineSink } from '../modules/logs/access-log.ts';
 import { readableLines } from './readable-lines.ts';
 
 /** A line of a log with its severity, as RFC 5424 §6.2.1 numbers it: 3 error … 7 debug. */

@@ -5,14 +5,14 @@ import {
   type AccessLineSettings,
   type AccessLog,
   type LineSink,
-} from './access.ts';
+} from '../modules/logs/access-log.ts';
 import type { AccessEntry } from './access-entry.ts';
 import { causesFollowedMax } from './limits.ts';
 import { journalSink, messageLines, requestLines, type LeveledSink } from './leveled-lines.ts';
-import { LogFile } from './log-file.ts';
-import type { RotationSettings } from './log-rotation.ts';
+import { LogFile } from '../modules/logs/log-file.ts';
+import type { RotationSettings } from '../modules/logs/log-rotation.ts';
 import { readableLines } from './readable-lines.ts';
-import type { SyslogAddress } from './syslog-message.ts';
+import type { SyslogAddress } from '../modules/logs/syslog-message.ts';
 
 /** The server's log: a message for people, and fields for programs; `err` is an error. */
 export interface Log {

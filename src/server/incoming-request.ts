@@ -9,7 +9,7 @@ import { identityFieldsOf, type ProxyClaims } from '../modules/visitors/visitor.
 import type { Serving } from './serving.ts';
 import type { Arrived } from './exchange.ts';
 import { isSecure, type Peer } from './listening/peer.ts';
-import { clientIdentity } from './tls/client-authorities.ts';
+import { clientIdentity } from '../modules/access/client-authorities.ts';
 
 /** A validated request, with the claims of a trusted proxy about its client. */
 export interface IncomingRequest extends ValidatedRequest {

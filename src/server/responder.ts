@@ -4,7 +4,7 @@ import { prefersHtml } from '../http/representation/negotiation.ts';
 import { withoutOwnCookies } from '../http/headers/own-cookies.ts';
 import { respelledReply } from '../http/redirects/respelled.ts';
 import type { RequestTarget } from '../http/request.ts';
-import type { ResponseHeaders } from '../http/headers/response-headers.ts';
+import type { ResponseHeaders } from '../modules/headers/response-headers.ts';
 import {
   changedReply,
   discard,
@@ -35,7 +35,7 @@ import { contentBegun } from './answers/send-content.ts';
 import type { Moment, Serving } from './serving.ts';
 import { answerService } from './svc1/service.ts';
 import type { SharedLimits } from './shared-limits.ts';
-import type { SignedInWatch } from './signed-in-watch.ts';
+import type { SignedInWatch } from '../modules/login/signed-in-watch.ts';
 
 /** The surroundings of an answer. */
 export interface ResponderParts extends FailureLogs {

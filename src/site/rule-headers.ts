@@ -4,7 +4,7 @@ import {
   applyChanges,
   createFieldChanges,
   type FieldChanges,
-} from '../http/headers/response-headers.ts';
+} from '../modules/headers/response-headers.ts';
 import type { Rule, RuleHeaders } from '../model/stored/rule.ts';
 import type { ExpectedReply, ReplyOrPromise } from '../rules/source.ts';
 

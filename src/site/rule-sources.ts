@@ -1,4 +1,4 @@
-import type { AccessGuard } from '../access/access-guard.ts';
+import type { AccessGuard } from '../modules/access/access-guard.ts';
 import type { Asset, AssetReader } from '../assets/asset.ts';
 import type { AssetPages } from '../assets/asset-pages.ts';
 import { explainRender, explainHops, withBranches } from '../breadcrumbs/explain.ts';
@@ -17,7 +17,7 @@ import { failureFrom, type Failure } from '../model/failure.ts';
 import type { FoundRule } from '../model/stored/rule.ts';
 import { accessOf, proxyName, ruleName, type Rule, type StoredRule } from '../model/stored/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
-import { explainRuleAccess, guardedRule, requireHops } from './guarded.ts';
+import { explainRuleAccess, guardedRule, requireHops } from '../modules/access/guarded.ts';
 import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
 import { allowedMethods, forwardsMethod } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';

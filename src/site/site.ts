@@ -1,5 +1,5 @@
-import type { AccessGuard } from '../access/access-guard.ts';
-import type { Rates } from '../access/rates.ts';
+import type { AccessGuard } from '../modules/access/access-guard.ts';
+import type { Rates } from '../modules/rates/rates.ts';
 import type { SiteAccess } from './site-access.ts';
 import { branchOutcomes } from '../breadcrumbs/branches.ts';
 import { explainKey } from '../breadcrumbs/explain.ts';
@@ -16,7 +16,7 @@ import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
 import { limitFreshness } from '../http/representation/limited-freshness.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../http/request.ts';
-import { headerRulesFor, type HeaderRule } from '../http/headers/response-headers.ts';
+import { headerRulesFor, type HeaderRule } from '../modules/headers/response-headers.ts';
 import { winnerName, type Explanation } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
 import { accessOf, proxyName, type Rule } from '../model/stored/rule.ts';
@@ -43,11 +43,11 @@ import {
   requireRuleSection,
   withAccess,
   withPrivacy,
-} from './guarded.ts';
+} from '../modules/access/guarded.ts';
 import { precedenceOf, type Precedence } from './precedence.ts';
-import type { MountRedirects, RedirectsOfSite } from './redirect-lists.ts';
-import { redirectSource } from './redirect-source.ts';
-import { rewriteSource, type Rewriter } from './rewrite-source.ts';
+import type { MountRedirects, RedirectsOfSite } from '../modules/redirects/redirect-lists.ts';
+import { redirectSource } from '../modules/redirects/redirect-source.ts';
+import { rewriteSource, type Rewriter } from '../modules/redirects/rewrite-source.ts';
 import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
 import { withSlashRedirect } from './single-slashes.ts';
 

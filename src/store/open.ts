@@ -36,7 +36,7 @@ import { createRowLog, putIdentity } from '../modules/nodes/log/open-row-log.ts'
 import { WriteQueue, type StoreCondition } from './log/write-queue.ts';
 import { createKeyUses } from './key-uses.ts';
 import { createLocalSessions } from '../modules/console/sessions/local-sessions.ts';
-import { createLoginSessions } from './login-sessions.ts';
+import { createLoginSessions } from '../modules/login/stored-sessions.ts';
 import { createNodes } from '../modules/nodes/log/node-states.ts';
 import { outboxMaxDefault } from './limits.ts';
 import type { OutboxMax } from '../modules/nodes/log/outbox.ts';

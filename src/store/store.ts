@@ -19,7 +19,7 @@ import type { StoredOf } from './log/fold.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Nodes } from '../modules/nodes/log/node-states.ts';
 import type { LocalSessions } from '../modules/console/sessions/local-sessions.ts';
-import type { LoginSessions } from './login-sessions.ts';
+import type { LoginSessions } from '../modules/login/stored-sessions.ts';
 import type { Outbox } from '../modules/nodes/log/outbox.ts';
 import type { RowLog } from '../modules/nodes/log/row-log.ts';
 import type { Notice } from './shared/entry.ts';

@@ -22,7 +22,7 @@ import { restartNeeded } from '../../src/config/restart.ts';
 import { statusOf } from '../../src/http/status.ts';
 import { knownEventTypes } from '../../src/model/stored/event-types.ts';
 import { problemReasons } from '../../src/model/failure.ts';
-import { createAccessLog } from '../../src/observability/access.ts';
+import { createAccessLog } from '../../src/modules/logs/access-log.ts';
 import { startSite } from '../harness.ts';
 import { project } from '../tidy/sources.ts';
 

@@ -2,8 +2,11 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { redirectLinesMax } from '../../src/http/limits.ts';
-import { parseRedirectLines } from '../../src/http/redirects/redirect-lines.ts';
-import { createRedirectTable, redirectCircles } from '../../src/http/redirects/redirect-table.ts';
+import { parseRedirectLines } from '../../src/modules/redirects/redirect-lines.ts';
+import {
+  createRedirectTable,
+  redirectCircles,
+} from '../../src/modules/redirects/redirect-table.ts';
 import { sentPath } from '../request-path.ts';
 
 function locationsOf(text: string, path: string, query = ''): readonly string[] {

@@ -12,7 +12,7 @@ import {
   type PreparableRequest,
 } from '../../src/server/answers/preparable-request.ts';
 import { PreparedReplies, withOwnId } from '../../src/server/answers/prepared.ts';
-import { basic, scryptLine } from '../access/passwords.ts';
+import { basic, scryptLine } from '../modules/access/passwords.ts';
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { newIssuer } from '../modules/visitors/issuer.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { matchesPattern } from '../../src/http/headers/response-headers.ts';
+import { matchesPattern } from '../../src/modules/headers/response-headers.ts';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { ask } from '../static/disk-rig.ts';

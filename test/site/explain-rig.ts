@@ -24,7 +24,7 @@ import { createPublicFileReplies } from '../../src/modules/console/public-files.
 import { publicFile } from '../../src/http/content/page.ts';
 import type { CandidateReads } from '../../src/rules/matcher.ts';
 import { rulesAtTime, type RuleReader } from '../../src/rules/valid-rules.ts';
-import { createRewriter } from '../../src/site/rewrite-source.ts';
+import { createRewriter } from '../../src/modules/redirects/rewrite-source.ts';
 import { createSite, type Site } from '../../src/site/site.ts';
 import { AssetFiles } from '../../src/assets/asset-files.ts';
 import { createAssetPages } from '../../src/assets/asset-pages.ts';

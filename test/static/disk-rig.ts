@@ -7,7 +7,7 @@ import { createCompressors } from '../../src/modules/compression/compressors.ts'
 import type { DiskMount } from '../../src/config/config.ts';
 import { configFieldName, defaultValue, type IniKey } from '../../src/config/ini-key.ts';
 import { sections, type SectionFields } from '../../src/config/schema.ts';
-import { noMountFiles } from '../../src/config/site-files.ts';
+import { noMountFiles } from '../../src/modules/redirects/mount-files.ts';
 import type { Reply } from '../../src/http/reply.ts';
 import type { Fields } from '../../src/http/request.ts';
 import { createDisk } from '../../src/static/disk.ts';

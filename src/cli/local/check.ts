@@ -1,10 +1,10 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import { passwordFileWarnings } from '../../access/password-file.ts';
+import { passwordFileWarnings } from '../../modules/access/password-file.ts';
 import { checkAssetFiles } from '../../assets/asset-check.ts';
 import { AssetFiles } from '../../assets/asset-files.ts';
 import { Option } from 'commander';
-import { closedRuleWarnings } from '../../api/rules/closed-rules.ts';
+import { closedRuleWarnings } from '../../modules/access/closed-rules.ts';
 import { tableWarnings } from '../../api/tables/configured-tables.ts';
 import type { Config } from '../../config/config.ts';
 import { configJson, describeConfig } from '../../config/describe.ts';

@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import { createProtectedPaths } from '../../access/protected-paths.ts';
-import { signedQuery } from '../../access/signed-links.ts';
+import { signedQuery } from '../../modules/access/signed-links.ts';
 import { parseUrl } from '../../api/rules/place.ts';
 import type { AccessConfig, Config } from '../../config/config.ts';
 import { readLinkKeys } from '../../config/secrets-keys.ts';

@@ -17,9 +17,9 @@ import { prepareData } from '../../prepare-data.ts';
 import { startServing, type RunningServer } from '../../serving-process.ts';
 import { drainMsMax, stopGraceMs } from '../limits.ts';
 import { Failure } from '../../model/failure.ts';
-import { LogRotation } from '../../observability/log-rotation.ts';
+import { LogRotation } from '../../modules/logs/log-rotation.ts';
 import { createLogs, reasonOf, silentLog, type Logs } from '../../observability/log.ts';
-import { openSyslog } from '../../outbound/syslog.ts';
+import { openSyslog } from '../../modules/logs/syslog.ts';
 import {
   ownPath,
   matchSockets,

@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster';
-import { tokenWaitMs } from '../../access/limits.ts';
+import { tokenWaitMs } from '../../modules/access/limits.ts';
 import { TokenBuckets, type Taken, type TokenOrder } from '../../access/token-buckets.ts';
 import { PendingReplies } from './pending-replies.ts';
 import type { TokensFromLeader, TokensFromWorker } from './worker-messages.ts';

@@ -16,7 +16,7 @@ import { lineWords } from '../include.ts';
 import { list, optional, repeatedIfAny, single, type ParsedKeys } from '../ini-key.ts';
 import type { KeyText } from '../key-text.ts';
 import type { LineProblem } from '../problem.ts';
-import type { ParsedTemplates } from './header-lines.ts';
+import type { ParsedTemplates } from '../../modules/headers/header-lines.ts';
 import { choice, duration, size, wholeNumber, wordOr, yesNo, type ValueParser } from '../values.ts';
 
 /** The path of a proxy: that of a mount, without a `*`. */

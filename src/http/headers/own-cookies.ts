@@ -1,4 +1,4 @@
-import { mayHaveLogin, withoutLogin } from '../../model/login-cookies.ts';
+import { mayHaveLogin, withoutLogin } from '../../modules/login/login-cookies.ts';
 import { previewCookie, withoutPreview } from '../../model/preview.ts';
 import type { Fields } from '../request.ts';
 

@@ -1,5 +1,5 @@
 import { Failure } from '../../model/failure.ts';
-import { withoutKeys } from '../../observability/access.ts';
+import { withoutKeys } from '../logs/access-log.ts';
 import type { AccessEntry } from '../../observability/access-entry.ts';
 import { liveReadersMax, liveRowsMax, liveSendMs } from '../../observability/limits.ts';
 

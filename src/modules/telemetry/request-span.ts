@@ -1,7 +1,7 @@
 import { isImplemented } from '../../model/method.ts';
 import type { AccessEntry } from '../../observability/access-entry.ts';
-import { maskedKeys } from '../../observability/access.ts';
-import { redactedUrl } from '../../observability/access-rules.ts';
+import { maskedKeys } from '../logs/access-log.ts';
+import { redactedUrl } from '../logs/access-rules.ts';
 import type { SpanAttributes, TraceSpan } from '../../observability/trace.ts';
 import type { Arrived } from '../../server/exchange.ts';
 import { peerAddress, schemeOf } from '../../server/listening/peer.ts';

@@ -35,7 +35,7 @@ import { SharedBytes } from './shared-bytes.ts';
 import { StreamExchange } from './stream-exchange.ts';
 import type { Stream, StreamReader } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';
-import { shareClientIdentity } from '../tls/client-authorities.ts';
+import { shareClientIdentity } from '../../modules/access/client-authorities.ts';
 
 /** What becomes of the requests of a connection. */
 interface Http2Handlers {

@@ -2,7 +2,7 @@ import type { Reply } from '../../http/reply.ts';
 import { prefetchPurpose } from '../../http/prefetch.ts';
 import type { RequestPlace, RequestVisits } from '../../modules/visits/request-visits.ts';
 import { refusedLineCharactersMax } from '../limits.ts';
-import type { AccessLog } from '../../observability/access.ts';
+import type { AccessLog } from '../../modules/logs/access-log.ts';
 import type { AccessEntry } from '../../observability/access-entry.ts';
 import type { LiveAccess } from '../../modules/status/live-access.ts';
 import type { TraceSpan } from '../../observability/trace.ts';

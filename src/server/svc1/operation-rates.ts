@@ -1,4 +1,4 @@
-import type { Rates } from '../../access/rates.ts';
+import type { Rates } from '../../modules/rates/rates.ts';
 import { parsePlace } from '../../api/rules/place.ts';
 import type { Call } from '../../api/operation.ts';
 import type { RequestTarget } from '../../http/request.ts';

@@ -12,7 +12,7 @@ import { certificateCheckMs } from '../limits.ts';
 import { certificateState } from './certificate-states.ts';
 import type { OnDemandCertificates } from '../../modules/acme/on-demand-certificates.ts';
 import { isPublicName } from '../../acme/public-name.ts';
-import { ClientAuthorities } from './client-authorities.ts';
+import { ClientAuthorities } from '../../modules/access/client-authorities.ts';
 import {
   certificateNames,
   loadAcmeCertificate,

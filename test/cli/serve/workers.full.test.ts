@@ -9,8 +9,8 @@ import { before, suite, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { cleaningAfterAll } from '../../folder.ts';
 import { openSocket, postOperation, type Answer } from '../../harness.ts';
-import { loginIni, startProvider } from '../../login/provider.ts';
-import { TestVisitor } from '../../login/visitor.ts';
+import { loginIni, startProvider } from '../../modules/login/provider.ts';
+import { TestVisitor } from '../../modules/login/visitor.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import {
   killAll,

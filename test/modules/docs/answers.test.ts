@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
-import { loginIni, startProvider } from '../../login/provider.ts';
-import { TestVisitor } from '../../login/visitor.ts';
+import { loginIni, startProvider } from '../login/provider.ts';
+import { TestVisitor } from '../login/visitor.ts';
 import { overHttp, overWebsocket, type Call } from './callers.ts';
 import { operations } from '../../../src/api/table.ts';
 import { checkAgainst, fetchDocument } from './documents.ts';

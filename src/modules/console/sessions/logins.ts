@@ -1,9 +1,9 @@
-import { ownLoginName } from '../../../config/sections/login.ts';
-import type { Login } from '../../../login/login.ts';
+import { ownLoginName } from '../../login/section.ts';
+import type { Login } from '../../login/login.ts';
 import { Failure } from '../../../model/failure.ts';
 import { keyNameCharactersMax } from '../../../model/limits.ts';
 import type { ApiKey, Scope } from '../../../model/stored/key.ts';
-import type { LoginSession } from '../../../model/login.ts';
+import type { LoginSession } from '../../login/login-session.ts';
 import type { LoggedDraft, Store } from '../../../store/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import type { ViewConfig } from '../../../api/rules/rule-view.ts';

@@ -6,7 +6,7 @@ import { latestAttempt } from '../../../store/deliveries/attempts.ts';
 import { dueOf, nOf, queueOf } from '../../../store/deliveries/delivery-keys.ts';
 import { storedJson } from '../../../store/encoding.ts';
 import { isKeyUse } from '../../../store/key-uses.ts';
-import { isLoginEntry } from '../../../store/login-sessions.ts';
+import { isLoginEntry } from '../../login/stored-sessions.ts';
 import { copyBatchEntries } from '../../../store/limits.ts';
 import { entryOfSeq, putLostEntries } from './outbox-entries.ts';
 

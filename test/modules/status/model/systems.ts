@@ -35,7 +35,7 @@ import { openStore } from '../../../../src/store/open.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { createKeyRates } from '../../../../src/api/keys/key-rates.ts';
 import { createAnonymousWrites } from '../../../../src/api/rows/anonymous-writes.ts';
-import { Passwords } from '../../../../src/access/passwords.ts';
+import { Passwords } from '../../../../src/modules/access/passwords.ts';
 import { createWrongKeys } from '../../../../src/api/keys/authenticate.ts';
 import { temporaryFolder, writeFiles } from '../../../folder.ts';
 import { readTestConfig, startSite } from '../../../harness.ts';

@@ -1,0 +1,223 @@
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { addressNetwork } from '../../model/network/cidr.ts';
+import { Failure } from '../../model/failure.ts';
+import { createLruCache } from '../../model/common/lru-cache.ts';
+import { BcryptThread } from './bcrypt-thread.ts';
+import {
+  bcryptBytesMax,
+  checksRunningMax,
+  checksWaitingMax,
+  loginNameCharactersMax,
+  passwordBytesMax,
+  rememberedMax,
+  rememberedMs,
+  triesCountedMax,
+  wrongPerAddressMax,
+  wrongPerNameMax,
+} from './limits.ts';
+import { scryptAs, type PasswordHash } from './password-hash.ts';
+
+/** A name and a password, as a client has sent them (RFC 7617). */
+interface Credentials {
+  readonly name: string;
+  readonly password: string;
+}
+
+/** The name and password of a field `Authorization: Basic …`; undefined for any other value. */
+export function basicCredentials(authorization: string | undefined): Credentials | undefined {
+  const sent = /^basic +([A-Za-z0-9+/]{1,2048}={0,2})$/i.exec(authorization ?? '')?.[1];
+  if (sent === undefined) return undefined;
+  let text: string;
+  try {
+    text = new TextDecoder('utf-8', { fatal: true }).decode(Buffer.from(sent, 'base64'));
+  } catch {
+    return undefined;
+  }
+  const colon = text.indexOf(':');
+  if (colon === -1 || /\p{Cc}/u.test(text)) return undefined;
+  const [name, password] = [text.slice(0, colon).normalize('NFC'), text.slice(colon + 1)];
+  const isShort =
+    name.length <= loginNameCharactersMax && Buffer.byteLength(password) <= passwordBytesMax;
+  return isShort ? { name, password } : undefined;
+}
+
+/** A sliding minute of wrong tries for each of a bounded number of clients. */
+class Tries {
+  readonly #times = createLruCache<readonly number[]>(triesCountedMax);
+  readonly #max: number;
+  readonly #monotonicMs: () => number;
+
+  constructor(max: number, monotonicMs: () => number) {
+    this.#max = max;
+    this.#monotonicMs = monotonicMs;
+  }
+
+  /** Seconds until the next try is allowed; 0 if it is. */
+  waitSeconds(client: string): number {
+    const recent = this.#recent(client);
+    const [oldest = 0] = recent;
+    if (recent.length < this.#max) return 0;
+    return Math.max(1, Math.ceil((oldest + minuteMs - this.#monotonicMs()) / 1_000));
+  }
+
+  add(client: string, at: number): void {
+    this.#times.set(client, [...this.#recent(client), at]);
+  }
+
+  /** Removes a try that was right. */
+  remove(client: string, at: number): void {
+    const recent = this.#recent(client);
+    const index = recent.indexOf(at);
+    if (index !== -1) this.#times.set(client, recent.toSpliced(index, 1));
+  }
+
+  #recent(client: string): readonly number[] {
+    const times = this.#times.get(client) ?? [];
+    return times.filter((time) => time > this.#monotonicMs() - minuteMs);
+  }
+}
+
+const minuteMs = 60_000;
+
+/**
+ * Checks passwords against slow hashes in threads. It remembers right ones for a minute, limits
+ * wrong ones by address and by name, and outlives a reload of the configuration. `monotonicMs`
+ * measures durations: a correction of the clock opens nothing and locks nobody out.
+ */
+export class Passwords {
+  readonly #monotonicMs: () => number;
+  readonly #bcrypt = new BcryptThread();
+  /** Memory has no password: only a keyed hash of name, password and the hash it is checked by. */
+  readonly #secret = randomBytes(32).toString('base64');
+  readonly #right = createLruCache<number>(rememberedMax);
+  readonly #pending = new Map<string, Promise<boolean>>();
+  readonly #byAddress: Tries;
+  readonly #byUser: Tries;
+  /** Tries for names that no user has: however many, they push out none of a user. */
+  readonly #byOtherName: Tries;
+  /** Names with the addresses that they have come from: nobody else can lock those out. */
+  readonly #known = createLruCache<true>(triesCountedMax);
+  #running = 0;
+  readonly #waiting: (() => void)[] = [];
+
+  constructor({ monotonicMs }: { readonly monotonicMs: () => number }) {
+    this.#monotonicMs = monotonicMs;
+    this.#byAddress = new Tries(wrongPerAddressMax, monotonicMs);
+    this.#byUser = new Tries(wrongPerNameMax, monotonicMs);
+    this.#byOtherName = new Tries(wrongPerNameMax, monotonicMs);
+  }
+
+  /**
+   * Whether a password is that of a user, at once if it was right within the last minute. A name
+   * without a hash takes the time of one with a hash. Throws or rejects with `rate_limited` after
+   * too many wrong tries of the address or for the name, with `unavailable` if too many wait.
+   */
+  isRight(
+    { name, password }: Credentials,
+    hashes: ReadonlyMap<string, PasswordHash>,
+    address: string,
+  ): boolean | Promise<boolean> {
+    const own = hashes.get(name);
+    const key = this.#keyOf({ name, password }, own);
+    if ((this.#right.get(key) ?? 0) > this.#monotonicMs()) return true;
+    const pending = this.#pending.get(key);
+    if (pending !== undefined) return pending;
+    const check = this.#check({ name, password }, own ?? someHash(hashes), {
+      network: addressNetwork(address),
+      isUser: own !== undefined,
+    });
+    const checked = check
+      .then((isRight) => {
+        if (isRight) this.#right.set(key, this.#monotonicMs() + rememberedMs);
+        return isRight;
+      })
+      .finally(() => this.#pending.delete(key));
+    this.#pending.set(key, checked);
+    return checked;
+  }
+
+  /** Whether a field Authorization has a password that was right within the last minute. */
+  isRemembered(
+    authorization: string | undefined,
+    hashes: ReadonlyMap<string, PasswordHash>,
+  ): boolean {
+    const sent = basicCredentials(authorization);
+    const own = sent === undefined ? undefined : hashes.get(sent.name);
+    if (sent === undefined || own === undefined) return false;
+    return (this.#right.get(this.#keyOf(sent, own)) ?? 0) > this.#monotonicMs();
+  }
+
+  #keyOf({ name, password }: Credentials, found: PasswordHash | undefined): string {
+    return hash('sha256', `${this.#secret}\n${found?.text ?? ''}\n${name}\n${password}`, 'base64');
+  }
+
+  async #check(
+    { name, password }: Credentials,
+    slow: PasswordHash | undefined,
+    { network, isUser }: { readonly network: string; readonly isUser: boolean },
+  ): Promise<boolean> {
+    const client = `${name}\n${network}`;
+    const isKnown = this.#known.get(client) === true;
+    const byName = isUser ? this.#byUser : this.#byOtherName;
+    const waitSeconds = Math.max(
+      this.#byAddress.waitSeconds(network),
+      isKnown ? 0 : byName.waitSeconds(name),
+    );
+    if (waitSeconds > 0) throw tooManyTries(waitSeconds);
+    // Counted before it is known to be wrong, or many tries at once would not count.
+    const at = this.#monotonicMs();
+    this.#byAddress.add(network, at);
+    if (!isKnown) byName.add(name, at);
+    const isRight = slow !== undefined && (await this.#slowly(() => this.#has(password, slow)));
+    if (!isRight || !isUser) return false;
+    this.#byAddress.remove(network, at);
+    if (!isKnown) byName.remove(name, at);
+    this.#known.set(client, true);
+    return true;
+  }
+
+  async #has(password: string, slow: PasswordHash): Promise<boolean> {
+    if (slow.kind === 'scrypt') {
+      return timingSafeEqual(await scryptAs(password, slow), slow.hash);
+    }
+    const isRight = await this.#bcrypt.isRight(password, slow.text);
+    return isRight && Buffer.byteLength(password) <= bcryptBytesMax;
+  }
+
+  /** Runs a check when fewer than the most are running. Rejects with `unavailable`. */
+  async #slowly(check: () => Promise<boolean>): Promise<boolean> {
+    if (this.#running >= checksRunningMax) {
+      if (this.#waiting.length >= checksWaitingMax) throw tooManyChecks();
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
+    } else this.#running += 1;
+    try {
+      return await check();
+    } finally {
+      const next = this.#waiting.shift();
+      // The next one runs in the place of this one.
+      if (next === undefined) this.#running -= 1;
+      else next();
+    }
+  }
+}
+
+/** A hash of some other user, so that an unknown name takes as long as a known one. */
+function someHash(hashes: ReadonlyMap<string, PasswordHash>): PasswordHash | undefined {
+  return hashes.values().next().value;
+}
+
+function tooManyTries(retryAfterSeconds: number): Failure {
+  return new Failure('rate_limited', 'Too many wrong passwords. Wait before the next try.', {
+    retryAfterSeconds,
+    limit: 'wrong_passwords',
+  });
+}
+
+function tooManyChecks(): Failure {
+  return new Failure('unavailable', 'The server is checking too many passwords at the moment.', {
+    retryAfterSeconds: 2,
+    limit: 'password_checks',
+  });
+}

@@ -1,0 +1,43 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import type { RequestTarget } from '../../http/request.ts';
+
+/** The part of a URL that a signature covers, besides the time at which it ends. */
+type SignedPlace = Pick<RequestTarget, 'origin' | 'path' | 'query'>;
+
+/** What the end of a query says about a link. */
+type SignedLink =
+  | { readonly state: 'none' | 'wrong' | 'ended' }
+  /** The query without the signature. */
+  | { readonly state: 'valid'; readonly query: string };
+
+/** Keys that sign links: the first one signs, all of them verify. */
+export type LinkKeys = readonly Buffer[];
+
+/**
+ * The query of a link that ends at a time, in seconds since 1970: the given one, then `expires` and
+ * `signature`, an HMAC-SHA-256 of origin, canonical path, query and time (RFC 2104).
+ */
+export function signedQuery(key: Buffer, place: SignedPlace, expires: number): string {
+  const start = place.query === '' ? '' : `${place.query}&`;
+  return `${start}expires=${expires}&signature=${signature(key, place, String(expires))}`;
+}
+
+/** Verifies the end of a query; other parameters of these names are none of a link. */
+export function verifyLink(keys: LinkKeys, place: SignedPlace, nowMs: number): SignedLink {
+  const found = /(?:^|&)expires=(\d{1,12})&signature=([\w-]{43})$/.exec(place.query);
+  if (found === null) return { state: 'none' };
+  const [, expires = '', sent = ''] = found;
+  const query = place.query.slice(0, found.index);
+  const given = Buffer.from(sent);
+  const isRight = keys.some((key) =>
+    timingSafeEqual(Buffer.from(signature(key, { ...place, query }, expires)), given),
+  );
+  if (!isRight) return { state: 'wrong' };
+  return Number(expires) * 1_000 > nowMs ? { state: 'valid', query } : { state: 'ended' };
+}
+
+function signature(key: Buffer, { origin, path, query }: SignedPlace, expires: string): string {
+  // None of the parts contains a line end.
+  const text = ['waymark link', origin, path, query, expires].join('\n');
+  return createHmac('sha256', key).update(text).digest('base64url');
+}

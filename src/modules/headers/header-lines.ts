@@ -1,0 +1,140 @@
+import {
+  isAnswerVariable,
+  isTemplateVariable,
+  variableWords,
+} from '../../http/headers/field-template.ts';
+import { customHeadersMax } from '../../config/limits.ts';
+import { duplicateMessage } from '../../config/entry.ts';
+import { answerFieldName, expiresRefusal, fieldToken, fieldValue } from '../../config/headers.ts';
+import { quoted, type LineProblem } from '../../config/problem.ts';
+import type { Entry } from '../../config/scan.ts';
+import { substituteInTemplate, type Environment } from '../../config/variables.ts';
+import type { ValueParser } from '../../config/values.ts';
+
+/** A section whose keys are the names of header fields. */
+export interface ParsedTemplates {
+  readonly name: string;
+  readonly line: number;
+  /**
+   * Name, template, name, template …; an empty template removes the field. A name that ends with
+   * `[]` adds one.
+   */
+  readonly fields: readonly string[];
+  /** Whether the section has no lines, also no wrong ones. */
+  readonly isEmpty: boolean;
+}
+
+/** Fields of a request that frame the message, or that Waymark makes itself. */
+const notInRequest: ReadonlySet<string> = new Set([
+  'connection',
+  'content-length',
+  'expect',
+  'keep-alive',
+  'proxy-connection',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+  'via',
+]);
+
+const requestFieldName: ValueParser<string> = (value) => {
+  const name = fieldToken(value);
+  if ('refused' in name) return name;
+  if (name.value === 'host') return { refused: 'use the key `host` of the proxy' };
+  if (notInRequest.has(name.value)) return { refused: 'the server sets that field itself' };
+  return { value };
+};
+
+interface FieldSection {
+  readonly name: string;
+  readonly line: number;
+  readonly entries: readonly Entry[];
+}
+
+interface FieldContext {
+  readonly env: Environment;
+  readonly problems: LineProblem[];
+}
+
+/**
+ * Parses the lines of `[proxy.<name>.request_headers]`: each sets a field of the requests to the
+ * application. Values may have the variables of a request (http/headers/field-template.ts).
+ */
+export function parseRequestHeaders(section: FieldSection, context: FieldContext): ParsedTemplates {
+  const title = `[proxy.${section.name}.request_headers]`;
+  return parseFieldLines(section, { ...context, title, parseName: requestFieldName });
+}
+
+/**
+ * Parses the lines of `[headers.<name>]` and `[proxy.<name>.headers]`, which change the fields of
+ * answers; `title` names the section in messages. `name[]` adds a field.
+ */
+export function parseResponseHeaders(
+  section: FieldSection,
+  context: FieldContext & { readonly title: string },
+): ParsedTemplates {
+  return parseFieldLines(section, { ...context, parseName: answerFieldName });
+}
+
+function parseFieldLines(
+  { name, line, entries }: FieldSection,
+  {
+    env,
+    problems,
+    title,
+    parseName,
+  }: FieldContext & { readonly title: string; readonly parseName: ValueParser<string> },
+): ParsedTemplates {
+  const canRepeat = parseName === answerFieldName;
+  const fields: string[] = [];
+  const seen = new Map<string, number>();
+  for (const entry of entries) {
+    const lowerCase = entry.key.toLowerCase();
+    const earlierLine = seen.get(lowerCase);
+    const parsed = parseTemplateField(entry, parseName, env);
+    const isTwice = canRepeat
+      ? earlierLine !== undefined && !entry.repeated
+      : earlierLine !== undefined || entry.repeated;
+    const refused = isTwice
+      ? duplicateMessage(entry.key, { earlierLine: earlierLine ?? entry.line, isList: canRepeat })
+      : 'refused' in parsed && parsed.refused;
+    if (typeof refused === 'string') problems.push({ line: entry.line, message: refused });
+    else if ('value' in parsed) {
+      fields.push(entry.repeated ? `${entry.key}[]` : entry.key, parsed.value);
+    }
+    if (earlierLine === undefined) seen.set(lowerCase, entry.line);
+  }
+  if (fields.length / 2 > customHeadersMax) {
+    const message = `${title} has more than ${customHeadersMax} fields: remove some`;
+    problems.push({ line, message });
+  }
+  return { name, line, fields, isEmpty: entries.length === 0 };
+}
+
+/** Parses one line; `refused` is a complete message about it. */
+function parseTemplateField(
+  { key, text, isCut }: Entry,
+  parseName: ValueParser<string>,
+  env: Environment,
+): { readonly value: string } | { readonly refused: string } {
+  const name = parseName(key);
+  if ('refused' in name) return { refused: `${quoted(key)}: ${name.refused}` };
+  if (isCut) {
+    const why = 'ends at a ; or #, which begins a comment: put the value in quotes';
+    return { refused: `the value of ${quoted(key)} ${why}` };
+  }
+  const isVariable = parseName === answerFieldName ? isAnswerVariable : isTemplateVariable;
+  const template = substituteInTemplate(text, env, isVariable);
+  if ('refused' in template) {
+    const known = `; of a request there are ${variableWords}`;
+    const isMissing = template.refused.includes('is not set');
+    return { refused: `the value of ${quoted(key)}: ${template.refused}${isMissing ? known : ''}` };
+  }
+  const value = fieldValue(template.value);
+  const isExpires = parseName === answerFieldName && key.toLowerCase() === 'expires';
+  const expires = isExpires ? expiresRefusal(template.value.trim()) : undefined;
+  if ('value' in value && expires === undefined) return value;
+  const why = 'refused' in value ? value.refused : expires;
+  return { refused: `${quoted(key)} cannot be ${quoted(template.value)}: ${why}` };
+}

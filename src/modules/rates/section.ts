@@ -1,0 +1,125 @@
+import { cidr, origin } from '../../config/addresses.ts';
+import { fieldName } from '../../config/headers.ts';
+import { list, optional, single, type ParsedKeys } from '../../config/ini-key.ts';
+import type { KeyText } from '../../config/key-text.ts';
+import { rateBurstMax, rateCountMax } from '../../config/limits.ts';
+import type { LineProblem } from '../../config/problem.ts';
+import { wholeNumber, wordOr, type ValueParser } from '../../config/values.ts';
+import { pathPattern } from '../headers/section.ts';
+import { providerNames } from '../login/section.ts';
+
+/** A number of requests in a period. */
+export interface RequestRate {
+  readonly count: number;
+  readonly periodMs: number;
+}
+
+const periods = { s: 1_000, m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** A rate such as `100/m`: requests in a second, minute, hour or day. */
+const requestRate: ValueParser<RequestRate> = (text) => {
+  const [, digits = '', unit] = /^(\d{1,10})\/([smhd])$/.exec(text) ?? [];
+  const count = Number(digits);
+  return unit === undefined || count > rateCountMax
+    ? { refused: 'write a number of requests in a second, minute, hour or day, such as `100/m`' }
+    : { value: { count, periodMs: periods[unit as keyof typeof periods] } };
+};
+
+function rateText({ count, periodMs }: RequestRate): string {
+  const unit = Object.entries(periods).find(([, ms]) => ms === periodMs)?.[0] ?? '';
+  return `${count}/${unit}`;
+}
+
+/** What has a rate of its own: `address`, `user`, `key`, or `field:` with the name of a field. */
+const counted: ValueParser<string> = (text) => {
+  if (['address', 'user', 'key'].includes(text)) return { value: text };
+  const name = text.startsWith('field:') ? fieldName(text.slice('field:'.length)) : undefined;
+  return name === undefined || 'refused' in name
+    ? { refused: 'write `address`, `user`, `key`, or a field such as `field:X-Api-Key`' }
+    : { value: `field:${name.value.toLowerCase()}` };
+};
+
+/** The keys of `[rate.<name>]`. */
+export const rateKeys = {
+  origin: single(wordOr('*', origin), '*'),
+  path: list(pathPattern, '/*'),
+  except: list(pathPattern, ''),
+  rate: optional(requestRate, {
+    write: (rate: RequestRate | undefined) => (rate === undefined ? '' : rateText(rate)),
+  }),
+  burst: optional(wholeNumber(1, rateBurstMax)),
+  by: single(counted, 'address'),
+  exempt: list(cidr, ''),
+  status: single(wholeNumber(400, 599), '429'),
+};
+
+/** What the reference says about each key. */
+export const rateTexts: Readonly<Record<keyof typeof rateKeys, KeyText>> = {
+  origin: {
+    about: 'The origin whose host is limited, with any scheme and port; `*` for every origin.',
+    example: 'https://www.example.com',
+  },
+  path: {
+    about:
+      'The canonical paths that are limited; each `*` stands for any text, and a last `/` for ' +
+      'all below it. As in `[access.<name>]`, upper and lower case and repeated slashes make no ' +
+      'difference.',
+    example: '/api/*, /search',
+  },
+  except: { about: 'Paths that are not limited.', example: '/api/health' },
+  rate: {
+    about: 'How many requests each client may send in a second (`s`), minute, hour or day.',
+    example: '100/m',
+  },
+  burst: {
+    about:
+      'How many requests a client may send at once that has sent none for a while. By default, ' +
+      'those of `rate`.',
+    example: '20',
+  },
+  by: {
+    about:
+      'What has a rate of its own: an `address` (of IPv6, the first 64 bits), a signed-in ' +
+      '`user`, an API `key`, or the value of a field, such as `field:X-Api-Key`. A request ' +
+      'without user, key or field counts for its address.',
+    example: 'key',
+  },
+  exempt: { about: 'Networks that are not limited.', example: '10.0.0.0/8' },
+  status: { about: 'The status of a refusal.', example: '503' },
+};
+
+/** What rates need of other sections. */
+interface Surroundings {
+  readonly rates: readonly ParsedKeys<typeof rateKeys>[];
+  readonly login: Parameters<typeof providerNames>[0]['login'];
+  readonly logins: Parameters<typeof providerNames>[0]['logins'];
+  readonly auth: {
+    readonly values: {
+      readonly user_header: string | undefined;
+      readonly jwt_jwks: string | undefined;
+    };
+  };
+}
+
+/** Finds rates without a number, and those of users that the server cannot know. */
+export function rateProblems({ rates, auth, login, logins }: Surroundings): readonly LineProblem[] {
+  const { user_header: header, jwt_jwks: keys } = auth.values;
+  const knowsUsers = (header ?? keys) !== undefined || providerNames({ login, logins }).length > 0;
+  return rates.flatMap(({ name, line, lines, isValid, values }) => {
+    if (!isValid) return [];
+    if (values.rate === undefined) {
+      return [
+        { line, message: `[rate.${name}] has no \`rate\`: add one, such as \`rate = 100/m\`` },
+      ];
+    }
+    if (values.path.length === 0) {
+      return [{ line: lines.get('path')?.[0] ?? line, message: `[rate.${name}] limits no path` }];
+    }
+    if (values.by === 'user' && !knowsUsers) {
+      const message =
+        '`by = user` needs `issuer` in [login], or `user_header` or `jwt_jwks` in [auth]';
+      return [{ line: lines.get('by')?.[0] ?? line, message }];
+    }
+    return [];
+  });
+}

@@ -1,0 +1,201 @@
+import { withoutCaching, plainGetFields } from '../../http/content/error-content.ts';
+import { changedReply, noBody, type Reply } from '../../http/reply.ts';
+import { isRead, type ContentRequest, type RequestTarget } from '../../http/request.ts';
+import { withVary } from '../../http/vary.ts';
+import type {
+  CandidateExplanation,
+  Explanation,
+  LossReason,
+  SourceName,
+} from '../../model/explanation.ts';
+import { canonicalPath, requestPathOf } from '../../model/path.ts';
+import { needsLocation, type Visitor } from '../../model/visitor.ts';
+import { explainCandidatesMax } from '../../rules/limits.ts';
+import {
+  notFoundReply,
+  readOnlyReply,
+  type ContentSource,
+  type PageRequest,
+  type ReplyOrPromise,
+} from '../../rules/source.ts';
+import type { Precedence } from '../../site/precedence.ts';
+import type { RedirectCandidate, RedirectList } from './redirect-lists.ts';
+
+/** What answers a request that no redirect answers, and what a path inside the server. */
+interface RedirectParts {
+  readonly name: Extract<SourceName, 'redirect' | 'fallback'>;
+  readonly lists: readonly RedirectList[];
+  /** The sources after this one. */
+  readonly after: Precedence;
+  /** The content of a path that a line with the status 200, 404 or 410 names. */
+  readonly inside: Precedence;
+}
+
+/**
+ * Redirects of the ini file and of files beside a mount. The first one that applies to the request
+ * and its visitor answers, whatever the method is. Generic pages that open a page inside are not
+ * redirected.
+ */
+export function redirectSource({ name, lists, after, inside }: RedirectParts): ContentSource {
+  return {
+    name,
+    respond(request, depth) {
+      const found = depth > 0 ? [] : candidatesFor(lists, request);
+      if (found.length === 0) return undefined;
+      const answer = () => respondFor(found, request, { after, inside });
+      const waiting = found.some(({ countries }) => countries.length > 0)
+        ? request.visitor.prepare(needsLocation)
+        : undefined;
+      return waiting === undefined ? answer() : waiting.then(answer);
+    },
+    explain(request, depth) {
+      const found = depth > 0 ? [] : allCandidatesFor(lists, request);
+      const chosen = found.find((one) => lossFor(one, request.visitor) === undefined);
+      const candidates = found.slice(0, explainCandidatesMax).map((one): CandidateExplanation => {
+        const { named, origin, path } = one;
+        const lost = lossFor(one, request.visitor) ?? (one === chosen ? undefined : earlier);
+        return { ...named, origin, path, ...(lost && { lost }) };
+      });
+      const more = found.length - candidates.length;
+      const shown = { candidates, ...(more > 0 && { omitted: more }) };
+      if (chosen === undefined) return { ...shown, reply: undefined };
+      const { named, line, status, location } = chosen;
+      const isMoved = status >= 300 && status <= 399;
+      const by = line === undefined ? 'It' : `Line ${line} of its file`;
+      const notes = [`${by} ${isMoved ? 'redirects' : 'leads inside the server'} to ${location}.`];
+      if (isMoved) return { ...shown, reply: { ...named, status, notes } };
+      return {
+        ...shown,
+        reply: undefined,
+        then: explainInside(chosen, request, { inside, notes }),
+      };
+    },
+  };
+}
+
+const earlier: LossReason = {
+  code: 'earlier_redirect',
+  says: 'A redirect before it applies.',
+};
+
+/** The redirects that may answer: up to the first one that is for every visitor. */
+function candidatesFor(
+  lists: readonly RedirectList[],
+  request: PageRequest,
+): readonly RedirectCandidate[] {
+  const found: RedirectCandidate[] = [];
+  for (const list of lists) {
+    for (const one of list(request)) {
+      found.push(one);
+      if (one.countries.length === 0 && one.languages.length === 0) return found;
+    }
+  }
+  return found;
+}
+
+function allCandidatesFor(
+  lists: readonly RedirectList[],
+  request: PageRequest,
+): readonly RedirectCandidate[] {
+  return lists.flatMap((list) => [...list(request)]);
+}
+
+/** Why a redirect is not for a visitor, whose location is prepared; undefined if it is. */
+function lossFor(
+  { countries, languages }: RedirectCandidate,
+  visitor: Visitor,
+): LossReason | undefined {
+  const { country } = countries.length === 0 ? { country: '' } : visitor.location();
+  if (countries.length > 0 && !countries.includes(country ?? '')) {
+    return { code: 'other_country', says: `It is for visitors in ${countries.join(', ')}.` };
+  }
+  const language = languages.length === 0 ? '' : (visitor.language() ?? '');
+  const isOne = (one: string): boolean => language === one || language.startsWith(`${one}-`);
+  return languages.length === 0 || languages.some(isOne)
+    ? undefined
+    : { code: 'other_language', says: `It is for visitors who prefer ${languages.join(', ')}.` };
+}
+
+function respondFor(
+  found: readonly RedirectCandidate[],
+  request: ContentRequest,
+  { after, inside }: Pick<RedirectParts, 'after' | 'inside'>,
+): ReplyOrPromise {
+  const at = found.findIndex((one) => lossFor(one, request.visitor) === undefined);
+  const chosen = found[at];
+  const seen = at === -1 ? found : found.slice(0, at + 1);
+  const varied = (reply: Reply | undefined) =>
+    reply && changedReply(reply, (one) => withConditions(one, seen));
+  const reply = chosen === undefined ? after.respond(request, 0) : replyOf(chosen, request, inside);
+  return reply instanceof Promise ? reply.then(varied) : varied(reply);
+}
+
+/** A reply that depends on the countries and languages of redirects. */
+function withConditions(reply: Reply, seen: readonly RedirectCandidate[]): Reply {
+  const hasLanguage = seen.some(({ languages }) => languages.length > 0);
+  const fields = hasLanguage ? withVary(reply.fields, 'Accept-Language') : reply.fields;
+  if (seen.every(({ countries }) => countries.length === 0)) return { ...reply, fields };
+  const { isReusable: _reusable, ...once } = reply;
+  const isMoved = reply.status >= 300 && reply.status <= 399 && reply.status !== 304;
+  // No field of a request names the country, so a shared cache cannot tell visitors apart.
+  const caching = isMoved ? ['Cache-Control', 'private, no-store'] : [];
+  return { ...once, fields: [...fields, ...caching] };
+}
+
+function replyOf(
+  chosen: RedirectCandidate,
+  request: ContentRequest,
+  inside: Precedence,
+): ReplyOrPromise {
+  const { named, status, location } = chosen;
+  if (status >= 300 && status <= 399) {
+    const source = 'redirect' in named ? `redirect:${named.redirect}` : `disk:${named.mount}`;
+    const fields = ['Location', location, 'Content-Length', '0'];
+    return { status, fields, body: noBody, source, isReusable: true };
+  }
+  const target = targetInside(location, request);
+  if (status === 200) return contentAt(target, request, inside);
+  if (!isRead(request.method)) return readOnlyReply(request.method);
+  const fields = plainGetFields(request.fields);
+  const content = contentAt(target, { ...request, fields }, inside);
+  const failed = (reply: Reply): Reply => ({ ...withoutCaching(reply), status });
+  return content instanceof Promise ? content.then(failed) : failed(content);
+}
+
+/** The content at a path inside the server; throws or rejects with `not_found` without one. */
+function contentAt(
+  target: RequestTarget | undefined,
+  request: ContentRequest,
+  inside: Precedence,
+): Reply | Promise<Reply> {
+  const reply = target && inside.respond({ ...request, ...target }, 0);
+  const found = (one: Reply | undefined): Reply => one ?? notFoundReply(request.method);
+  return reply instanceof Promise ? reply.then(found) : found(reply);
+}
+
+/** The target of a path inside the server; undefined if the values make no valid path. */
+function targetInside(location: string, { origin }: RequestTarget): RequestTarget | undefined {
+  const [, encoded = '', query = ''] = /^([^?#]*)(?:\?([^#]*))?/.exec(location) ?? [];
+  const path = canonicalPath(encoded);
+  return path && { origin, ...requestPathOf(path), query };
+}
+
+function explainInside(
+  { status, location }: RedirectCandidate,
+  request: PageRequest,
+  { inside, notes }: { readonly inside: Precedence; readonly notes: readonly string[] },
+): Explanation {
+  const target = targetInside(location, request);
+  const explained: Explanation =
+    target === undefined
+      ? { winner: null, status: 404, tried: [], notes: [] }
+      : inside.explain({ ...request, ...target }, 0);
+  const { winner } = explained;
+  const shown = status === 200 || winner === null ? explained.status : status;
+  return {
+    ...explained,
+    winner: winner && { ...winner, status: shown },
+    status: shown,
+    notes: [...notes, ...explained.notes],
+  };
+}

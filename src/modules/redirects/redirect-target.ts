@@ -1,0 +1,92 @@
+import { asQueryValue, encodePath, sentAfter, sentUrlOf } from '../../model/path.ts';
+import { asPathValue, queryPairs } from '../../http/query.ts';
+import type { RequestTarget } from '../../http/request.ts';
+
+/** A redirect of the ini file. */
+interface RedirectRule {
+  /** `*` for every origin. */
+  readonly origin: string;
+  /** A canonical path, or a prefix of paths that ends with `*`. */
+  readonly path: string;
+  /** In place of `path`: a regular expression for the canonical path. */
+  readonly pattern?: Pick<RegExp, 'exec'> | undefined;
+  /** The target, with `{splat}`, `{path}`, `{query}`, `{query.NAME}`, `{host}` and `$1`. */
+  readonly to: string;
+  /** Whether the query of the request is added. */
+  readonly query: 'keep' | 'drop';
+}
+
+/** What a redirect takes of a request's path. */
+interface RedirectValues {
+  /** What the `*` of `path` stands for, as the client has sent it. */
+  readonly splat: string;
+  /** The groups of `pattern`. */
+  readonly groups: readonly (string | undefined)[];
+}
+
+/** The values of a request; undefined if the redirect does not apply. */
+function matchRedirect(
+  { origin, path, pattern }: Pick<RedirectRule, 'origin' | 'path' | 'pattern'>,
+  target: RequestTarget,
+): RedirectValues | undefined {
+  if (origin !== '*' && origin !== target.origin) return undefined;
+  if (pattern !== undefined) {
+    const groups = pattern.exec(target.path);
+    return groups === null ? undefined : { splat: '', groups };
+  }
+  if (!path.endsWith('*')) return path === target.path ? { splat: '', groups: [] } : undefined;
+  const prefix = path.slice(0, -1);
+  const splat = target.path.startsWith(prefix) ? sentAfter(target, prefix.length) : undefined;
+  return splat === undefined ? undefined : { splat, groups: [] };
+}
+
+/**
+ * The Location of a redirect for a request; undefined if the redirect does not apply, also because
+ * it would lead to the URL of the request itself: `to = https://example.com/{splat}` leaves the
+ * requests for that origin alone.
+ */
+export function locationFor(rule: RedirectRule, target: RequestTarget): string | undefined {
+  const matched = matchRedirect(rule, target);
+  if (matched === undefined) return undefined;
+  const location = redirectLocation(rule, matched, target);
+  const isSame = URL.parse(location, target.origin)?.href === URL.parse(sentUrlOf(target))?.href;
+  return isSame ? undefined : location;
+}
+
+/**
+ * The Location of a redirect for a request to which it applies. No value of the request changes the
+ * origin of the target: a path never begins with two slashes (RFC 3986 §4.2).
+ */
+function redirectLocation(
+  rule: RedirectRule,
+  { splat, groups }: RedirectValues,
+  target: RequestTarget,
+): string {
+  const { origin, query } = target;
+  const values: Readonly<Record<string, string>> = {
+    splat,
+    path: target.sentPath,
+    query,
+    host: origin.slice(origin.indexOf('://') + '://'.length),
+  };
+  const [beforeQuery = ''] = rule.to.split(/[?#]/, 1);
+  const grouped = rule.to.replace(/\$(\d{1,2})/g, (whole, digits: string, at: number) => {
+    if (rule.pattern === undefined) return whole;
+    const encoded = encodePath(groups[Number(digits)] ?? '');
+    // A brace would begin a variable.
+    return (at < beforeQuery.length ? encoded : asQueryValue(encoded)).replace(
+      /[{}]/g,
+      encodeURIComponent,
+    );
+  });
+  const filled = grouped.replace(/\{([^{}]*)\}/g, (whole, name: string) => {
+    if (!name.startsWith('query.')) return values[name] ?? whole;
+    const found = queryPairs(query).find((pair) => pair.name === name.slice('query.'.length));
+    return asPathValue(found?.value ?? '');
+  });
+  const location = filled.startsWith('/') ? filled.replace(/^\/[/\\]+/, '/') : filled;
+  if (rule.query === 'drop' || query === '' || rule.to.includes('{query}')) return location;
+  const [withoutFragment = '', ...fragment] = location.split('#');
+  const joined = `${withoutFragment}${withoutFragment.includes('?') ? '&' : '?'}${query}`;
+  return [joined, ...fragment].join('#');
+}
