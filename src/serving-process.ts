@@ -50,16 +50,16 @@ import { RequestVisits } from './modules/visits/request-visits.ts';
 import { createRenderedPages, type RenderedPages } from './modules/rendering/rendered-pages.ts';
 import { loadRendering, type Rendering } from './modules/rendering/shared-rendering.ts';
 import { TemplateThread } from './modules/rendering/template-thread.ts';
-import { AssetFiles } from './assets/asset-files.ts';
-import { AssetKeeper } from './assets/asset-keeper.ts';
-import { createAssetPages } from './assets/asset-pages.ts';
+import { AssetFiles } from './modules/assets/asset-files.ts';
+import { AssetKeeper } from './modules/assets/asset-keeper.ts';
+import { createAssetPages } from './modules/assets/asset-pages.ts';
 import {
   AssetFollower,
   createMissingFiles,
   fromCentre,
   fromCluster,
-} from './assets/missing-files.ts';
-import { createVariants } from './assets/variants.ts';
+} from './modules/assets/missing-files.ts';
+import { createVariants } from './modules/assets/variants.ts';
 import { createRuleCache } from './rules/rule-cache.ts';
 import { createStoredPages } from './pages/stored-pages.ts';
 import { IndexBuilder } from './store/index-builder.ts';

@@ -1,4 +1,4 @@
-import { invalidateAsset, listAssets, readAsset } from './assets/assets.ts';
+import { invalidateAsset, listAssets, readAsset } from '../modules/assets/operations/assets.ts';
 import { breadcrumbVisits } from './breadcrumb-visits.ts';
 import { visitSummary } from '../modules/visits/visit-summary.ts';
 import { cacheStatus, listCache, purgeCache } from './cache.ts';

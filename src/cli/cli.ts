@@ -91,7 +91,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'asset',
     summary: 'upload and list the pictures and other files of pages',
-    load: async () => (await import('./remote/asset.ts')).defineAsset,
+    load: async () => (await import('../modules/assets/command.ts')).defineAsset,
   },
   {
     name: 'event',

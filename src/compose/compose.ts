@@ -10,7 +10,7 @@ import { createDocuments } from '../modules/docs/documents.ts';
 import { createPublicAnswers } from '../server/svc1/public-answers.ts';
 import type { Serving } from '../server/serving.ts';
 import { createSite } from '../site/site.ts';
-import { createDisk } from '../static/disk.ts';
+import { createDisk } from '../modules/files/disk.ts';
 import { createAttempt, type DeliveryAttempt } from '../webhooks/attempt.ts';
 import { composeAuthenticate, composeSessions, composeVisitors } from './callers.ts';
 import {

@@ -4,8 +4,8 @@ import { openLinkKeys } from '../modules/access/link-keys.ts';
 import { openNetworkFile } from '../modules/access/network-file.ts';
 import { openPasswordFile } from '../modules/access/password-file.ts';
 import type { Rates } from '../modules/rates/rates.ts';
-import { writeAssetTable } from '../api/assets/asset-table.ts';
-import { createAssetReader } from '../assets/asset.ts';
+import { writeAssetTable } from '../modules/assets/operations/asset-table.ts';
+import { createAssetReader } from '../modules/assets/asset.ts';
 import { loginProviders, type AccessConfig, type Config } from '../config/config.ts';
 import {
   createResponseHeaders,
@@ -26,7 +26,7 @@ import type { Serving } from '../server/serving.ts';
 import { configuredRedirects, mountRedirects } from '../modules/redirects/redirect-lists.ts';
 import { createRewriter } from '../modules/redirects/rewrite-source.ts';
 import type { SiteParts } from '../site/site.ts';
-import type { Disk } from '../static/disk.ts';
+import type { Disk } from '../modules/files/disk.ts';
 import type { Store } from '../store/store.ts';
 import type { AppContext, ContentContext } from './context.ts';
 import { type SourceAccess, composeFetch } from './transport.ts';

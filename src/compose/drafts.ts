@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { createAssetReader } from '../assets/asset.ts';
+import { createAssetReader } from '../modules/assets/asset.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
 import { openDraftSeen } from '../api/bounds/drafts.ts';
 import type { Execute } from '../api/execute.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { createExecute, type Execute, type ExecuteParts } from '../api/execute.ts';
-import { variantWidths } from '../assets/limits.ts';
+import { variantWidths } from '../modules/assets/limits.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
 import { queueRows } from '../modules/nodes/operations/taken-rows.ts';
 import { bindOperations, type Operation } from '../api/operation.ts';

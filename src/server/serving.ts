@@ -1,7 +1,7 @@
-import type { AssetReader } from '../assets/asset.ts';
-import type { AssetFiles } from '../assets/asset-files.ts';
-import type { MissingFiles } from '../assets/missing-files.ts';
-import type { AssetPages } from '../assets/asset-pages.ts';
+import type { AssetReader } from '../modules/assets/asset.ts';
+import type { AssetFiles } from '../modules/assets/asset-files.ts';
+import type { MissingFiles } from '../modules/assets/missing-files.ts';
+import type { AssetPages } from '../modules/assets/asset-pages.ts';
 import type { ResponseHeaders } from '../modules/headers/response-headers.ts';
 import type { Rates } from '../modules/rates/rates.ts';
 import type { Config } from '../config/config.ts';

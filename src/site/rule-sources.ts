@@ -1,6 +1,6 @@
 import type { AccessGuard } from '../modules/access/access-guard.ts';
-import type { Asset, AssetReader } from '../assets/asset.ts';
-import type { AssetPages } from '../assets/asset-pages.ts';
+import type { Asset, AssetReader } from '../modules/assets/asset.ts';
+import type { AssetPages } from '../modules/assets/asset-pages.ts';
 import { explainRender, explainHops, withBranches } from '../breadcrumbs/explain.ts';
 import { renderWhenOf } from '../breadcrumbs/render-when.ts';
 import { breadcrumbReply } from '../breadcrumbs/reply.ts';

@@ -10,7 +10,7 @@ import type { Rule, StoredRule } from '../model/stored/rule.ts';
 import type { RowReader } from '../modules/rendering/rendered-pages.ts';
 import type { CandidateReads } from '../rules/matcher.ts';
 import type { PageRequest } from '../rules/source.ts';
-import type { Disk } from '../static/disk.ts';
+import type { Disk } from '../modules/files/disk.ts';
 
 /** A breadcrumb's key, with its visit. */
 export interface KeyVisit extends BreadcrumbVisit {

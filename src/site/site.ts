@@ -26,13 +26,13 @@ import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
 import type { RenderedPages, RowReader } from '../modules/rendering/rendered-pages.ts';
 import { withConfiguredRules } from '../rules/configured-rules.ts';
 import { findRule } from '../rules/find.ts';
-import { createAssetReader, type AssetReader } from '../assets/asset.ts';
-import type { AssetPages } from '../assets/asset-pages.ts';
+import { createAssetReader, type AssetReader } from '../modules/assets/asset.ts';
+import type { AssetPages } from '../modules/assets/asset-pages.ts';
 import { rulesAtTime, type RuleReader } from '../rules/valid-rules.ts';
 import { candidatesFor } from '../rules/matcher.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from '../rules/source.ts';
-import { diskSource, fallbackSource, hasFile } from '../static/disk-sources.ts';
-import type { Disk, FailedRequest } from '../static/disk.ts';
+import { diskSource, fallbackSource, hasFile } from '../modules/files/disk-sources.ts';
+import type { Disk, FailedRequest } from '../modules/files/disk.ts';
 import {
   explainRuleAccess,
   guardedPrecedence,

@@ -6,7 +6,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { Provider } from 'oidc-provider';
 import type { Page } from 'playwright-core';
 import { startSite, type TestSite } from '../harness.ts';
-import { eventually } from '../static/disk-rig.ts';
+import { eventually } from '../modules/files/disk-rig.ts';
 import { oneBrowser } from './browser.ts';
 import { goTo, heading } from './console-tab.ts';
 

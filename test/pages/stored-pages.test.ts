@@ -8,7 +8,7 @@ import { createCompressors } from '../../src/modules/compression/compressors.ts'
 import { createStoredPages } from '../../src/pages/stored-pages.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { askUntilCoded, decoded, texts } from '../modules/compression/codings.ts';
-import { ask } from '../static/disk-rig.ts';
+import { ask } from '../modules/files/disk-rig.ts';
 
 const text = texts(5_000).toString();
 const page = { kind: 'content', contenttype: 'text/plain; charset=utf-8' };

@@ -10,7 +10,7 @@ import { withCompression } from '../../src/proxy/response-compression.ts';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { decoded, texts } from '../modules/compression/codings.ts';
-import { ask, eventually } from '../static/disk-rig.ts';
+import { ask, eventually } from '../modules/files/disk-rig.ts';
 import { fetchRule, visit } from './fetch-rig.ts';
 
 const text = texts(20_000);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { breadcrumbKeyCharactersMax } from '../../src/model/limits.ts';
 import { startSite, type TestSite } from '../harness.ts';
-import { ask } from '../static/disk-rig.ts';
+import { ask } from '../modules/files/disk-rig.ts';
 
 const rule = 'svc1.userinterface';
 const link = (key: string) => `/svc1/userinterface.link.htm?k=${encodeURIComponent(key)}`;

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { matchesPattern } from '../../src/modules/headers/response-headers.ts';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { ask } from '../static/disk-rig.ts';
+import { ask } from '../modules/files/disk-rig.ts';
 
 suite('[headers.<name>]', () => {
   test('changes every answer of its paths: files, pages, sources, redirects, errors and 304', async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite } from '../harness.ts';
-import { ask } from '../static/disk-rig.ts';
+import { ask } from '../modules/files/disk-rig.ts';
 
 const ini = `
 [disk.site]

@@ -3,7 +3,7 @@ import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { mountOf, openDescriptors } from '../static/disk-rig.ts';
+import { mountOf, openDescriptors } from '../modules/files/disk-rig.ts';
 import {
   askings,
   assertTrue,

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { ineffectiveSettings } from '../../src/config/warnings.ts';
 import { readTestConfig, startSite } from '../harness.ts';
-import { ask } from '../static/disk-rig.ts';
+import { ask } from '../modules/files/disk-rig.ts';
 
 const ini = `
 [disk.site]

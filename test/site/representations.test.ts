@@ -6,7 +6,7 @@ import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { codings, type ByCoding, type Coding } from '../../src/http/representation/coding.ts';
 import { startSite } from '../harness.ts';
 import { askUntilCoded, decoded, texts } from '../modules/compression/codings.ts';
-import { ask, type Seen } from '../static/disk-rig.ts';
+import { ask, type Seen } from '../modules/files/disk-rig.ts';
 
 type Form = 'identity' | Coding;
 const forms: readonly Form[] = ['identity', ...codings];

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { ask } from '../static/disk-rig.ts';
+import { ask } from '../modules/files/disk-rig.ts';
 
 suite('the headers of a page rule', () => {
   test('set, add and remove fields of its answers, whatever its kind is', async (t) => {

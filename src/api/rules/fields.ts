@@ -1,4 +1,4 @@
-import { isAssetName } from '../../assets/asset.ts';
+import { isAssetName } from '../../modules/assets/asset.ts';
 import { parseMediaType } from '../../http/representation/mediatype.ts';
 import { parseOrigin } from '../../model/network/authority.ts';
 import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../../model/stored/rule.ts';

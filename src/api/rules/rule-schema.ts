@@ -1,4 +1,4 @@
-import { assetNameBytesMax } from '../../assets/limits.ts';
+import { assetNameBytesMax } from '../../modules/assets/limits.ts';
 import type { JsonObject } from '../../model/json/json.ts';
 import {
   breadcrumbKeyCharactersMax,

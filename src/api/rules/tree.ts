@@ -5,7 +5,7 @@ import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
 import { hasScope, type Caller } from '../../model/stored/key.ts';
 import { isWildcardPath } from '../../model/path.ts';
 import { ruleKinds, type RuleKind } from '../../model/stored/rule.ts';
-import type { FolderName } from '../../static/folder-names.ts';
+import type { FolderName } from '../../modules/files/folder-names.ts';
 import type { Store } from '../../store/store.ts';
 import { boundOrigins, boundRoots } from '../bounds/tree.ts';
 import { requireInside } from '../bounds/rules.ts';

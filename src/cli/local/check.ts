@@ -1,8 +1,8 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
 import { passwordFileWarnings } from '../../modules/access/password-file.ts';
-import { checkAssetFiles } from '../../assets/asset-check.ts';
-import { AssetFiles } from '../../assets/asset-files.ts';
+import { checkAssetFiles } from '../../modules/assets/asset-check.ts';
+import { AssetFiles } from '../../modules/assets/asset-files.ts';
 import { Option } from 'commander';
 import { closedRuleWarnings } from '../../modules/access/closed-rules.ts';
 import { tableWarnings } from '../../api/tables/configured-tables.ts';

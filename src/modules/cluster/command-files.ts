@@ -1,4 +1,4 @@
-import { assetsInUse } from '../../assets/asset-keeper.ts';
+import { assetsInUse } from '../assets/asset-keeper.ts';
 import type { ClusterFiles } from './status.ts';
 import type { SharedFilesState } from '../../store/shared/shared-files.ts';
 import type { Store } from '../../store/store.ts';

@@ -6,7 +6,7 @@ import { isRead, type RequestTarget } from '../../http/request.ts';
 import { sentUrlOf, withFinalSlash, withoutFinalSlash } from '../../model/path.ts';
 import { pathPattern } from '../../tables/linear-pattern.ts';
 import type { PageRequest } from '../../rules/source.ts';
-import { mountMismatch } from '../../static/mount-path.ts';
+import { mountMismatch } from '../files/mount-path.ts';
 
 /** A redirect that applies to a request, unless it is for other visitors. */
 export interface RedirectCandidate {

@@ -2,13 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { createReadStream, openAsBlob } from 'node:fs';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
-import { AssetFiles } from '../../assets/asset-files.ts';
+import { AssetFiles } from '../assets/asset-files.ts';
 import {
   exportedFiles,
   importFiles,
   putIntoFolder,
   type ExportedFile,
-} from '../../assets/file-copies.ts';
+} from '../assets/file-copies.ts';
 import { accessNames, engineNames } from '../../compose/operations.ts';
 import { openData } from '../../data.ts';
 import { Failure } from '../../model/failure.ts';

@@ -8,7 +8,7 @@ import {
   preparedTextBytesMax,
   preparedVariantsMax,
 } from '../limits.ts';
-import { fileCacheValidMs } from '../../static/limits.ts';
+import { fileCacheValidMs } from '../../modules/files/limits.ts';
 import type { Prepared } from '../exchange.ts';
 import {
   choosingFields,

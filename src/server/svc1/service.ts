@@ -8,7 +8,7 @@ import { Failure } from '../../model/failure.ts';
 import type { Caller } from '../../model/stored/key.ts';
 import { metricsType } from '../../observability/metrics.ts';
 import { readOnlyReply } from '../../rules/source.ts';
-import { answerAsset } from './asset-upload.ts';
+import { answerAsset } from '../../modules/assets/upload/asset-upload.ts';
 import {
   consoleFile,
   isConsoleOrigin,

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
-import { ask } from '../../static/disk-rig.ts';
+import { ask } from '../../modules/files/disk-rig.ts';
 import { askings, assertTrue, ruleSets } from '../../site/explain-rig.ts';
 import { transports } from '../../modules/status/transports.ts';
 

@@ -11,7 +11,7 @@ import { httpSource } from '../../outbound/sources.ts';
 import { socketSource } from '../../server/h1/socket-source.ts';
 import { connectHttp2 } from '../../server/h2/client.ts';
 import { startTlsSite } from '../../server/tls/tls-rig.ts';
-import { ask, eventually } from '../../static/disk-rig.ts';
+import { ask, eventually } from '../files/disk-rig.ts';
 import { basic, bcryptLine, scryptLine } from './passwords.ts';
 
 const passwords = [scryptLine('ann', 'secret'), bcryptLine('bob', 'hidden')].join('\n');

@@ -14,7 +14,7 @@ import { readTestConfig } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
 import { socketSource } from '../../server/h1/socket-source.ts';
 import { readReply } from '../../server/h2/client.ts';
-import { eventually } from '../../static/disk-rig.ts';
+import { eventually } from '../files/disk-rig.ts';
 import { startTlsSite, type TlsAnswer, type TlsSite } from '../../server/tls/tls-rig.ts';
 
 /** Two authorities of the same name, as a forger would make the second. */

@@ -8,7 +8,7 @@ import { httpSource } from '../../outbound/sources.ts';
 import { socketSource } from '../../server/h1/socket-source.ts';
 import { connectHttp2 } from '../../server/h2/client.ts';
 import { startTlsSite } from '../../server/tls/tls-rig.ts';
-import { ask } from '../../static/disk-rig.ts';
+import { ask } from '../files/disk-rig.ts';
 import { basic, scryptLine } from './passwords.ts';
 
 const section = '[access.staff]\npath =\npassword_file = users.txt\n';

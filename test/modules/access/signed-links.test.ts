@@ -9,7 +9,7 @@ import { pathOf } from '../../request-path.ts';
 import { runHere } from '../../cli/here.ts';
 import { startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
-import { ask, eventually } from '../../static/disk-rig.ts';
+import { ask, eventually } from '../files/disk-rig.ts';
 import { basic, scryptLine } from './passwords.ts';
 
 const key = randomBytes(32);

@@ -9,7 +9,7 @@ import { readTsigKey } from '../../../src/modules/acme/dns/tsig-key.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { freePort } from '../../free-port.ts';
 import { startSite } from '../../harness.ts';
-import { eventually } from '../../static/disk-rig.ts';
+import { eventually } from '../files/disk-rig.ts';
 import { startNameServer, tsigKeyText, tsigSecret } from './name-server.ts';
 
 const record = { name: '_acme-challenge.www.shop.example', value: 'a'.repeat(43) };

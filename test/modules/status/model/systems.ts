@@ -27,9 +27,9 @@ import { createCompressors } from '../../../../src/modules/compression/compresso
 import { SourceHealth } from '../../../../src/proxy/source-health.ts';
 import { SpanCounts } from '../../../../src/modules/telemetry/span-queue.ts';
 import { SourceStatistics } from '../../../../src/proxy/source-statistics.ts';
-import { AssetFiles } from '../../../../src/assets/asset-files.ts';
-import { createAssetPages } from '../../../../src/assets/asset-pages.ts';
-import { createVariants } from '../../../../src/assets/variants.ts';
+import { AssetFiles } from '../../../../src/modules/assets/asset-files.ts';
+import { createAssetPages } from '../../../../src/modules/assets/asset-pages.ts';
+import { createVariants } from '../../../../src/modules/assets/variants.ts';
 import { createStoredPages } from '../../../../src/pages/stored-pages.ts';
 import { openStore } from '../../../../src/store/open.ts';
 import type { Store } from '../../../../src/store/store.ts';

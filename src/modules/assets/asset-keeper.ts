@@ -1,0 +1,148 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Log } from '../../observability/log.ts';
+import type { SharedFiles } from '../../store/shared/shared-files.ts';
+import type { Reads, Store } from '../../store/store.ts';
+import { assetOf, assetTable, type Asset } from './asset.ts';
+import type { AssetFiles } from './asset-files.ts';
+import { assetsAtOnce, interruptedUploadMs, keepEveryMs } from './limits.ts';
+
+/** The part of a store that says which files are in use. */
+type AssetStore = Pick<Store, 'inDraft' | 'refresh' | 'shared'> &
+  Pick<Reads, 'rowsAfter' | 'draftsAfter' | 'draftRecords'>;
+
+/** The assets of the live site, and those that an open draft adds or changes. */
+export async function* assetsInUse(store: AssetStore): AsyncGenerator<Asset, void, undefined> {
+  store.refresh();
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const { assets, next } = pieceOf(store, after);
+    yield* assets;
+    after = next;
+    await nextTurn();
+  }
+  for (const draft of [...store.draftsAfter('')].filter(({ state }) => state === 'open')) {
+    const rows = [...store.draftRecords(draft)].filter(({ family }) => family === 'record');
+    const reads = store.inDraft(draft);
+    for (const { id } of rows) {
+      const stored = reads.row(id);
+      const asset = stored?.row.table === assetTable ? assetOf(stored) : undefined;
+      if (asset !== undefined) yield asset;
+    }
+    await nextTurn();
+  }
+}
+
+/** Some assets of the live site after a row, and where the next ones begin. */
+function pieceOf(
+  store: AssetStore,
+  after: string,
+): { readonly assets: readonly Asset[]; readonly next: string | undefined } {
+  const assets: Asset[] = [];
+  let steps = 0;
+  for (const { id, stored } of store.rowsAfter(assetTable, after)) {
+    const asset = assetOf(stored);
+    if (asset !== undefined) assets.push(asset);
+    steps += 1;
+    if (steps === assetsAtOnce) return { assets, next: id };
+  }
+  return { assets, next: undefined };
+}
+
+interface KeeperParts {
+  readonly files: AssetFiles;
+  readonly store: AssetStore;
+  /** `[asset] retention`, in milliseconds. */
+  readonly retentionMs: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly log: Log;
+}
+
+/**
+ * Removes files that no asset has referred to for the retention, and what interrupted uploads have
+ * left: at the start, and every hour. One process of a data folder does so; in a cluster, also from
+ * the files that its nodes share.
+ */
+export class AssetKeeper {
+  readonly #parts: KeeperParts;
+  #timer: NodeJS.Timeout | undefined;
+  #running: Promise<void> = Promise.resolve();
+  #isStopped = false;
+
+  constructor(parts: KeeperParts) {
+    this.#parts = parts;
+  }
+
+  start(): void {
+    const run = (): void => {
+      this.#running = this.#running.then(() => this.keep());
+    };
+    this.#timer = setInterval(run, keepEveryMs).unref();
+    run();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    clearInterval(this.#timer);
+    await this.#running;
+  }
+
+  /** Looks through the folder once. Never rejects. */
+  async keep(): Promise<void> {
+    const { log } = this.#parts;
+    try {
+      const removed = await this.#keep();
+      if (removed > 0) log.info({ files: removed }, 'removed files that no asset refers to');
+    } catch (error) {
+      if (!this.#isStopped) log.error({ err: error }, 'cannot look through the files of assets');
+    }
+  }
+
+  async #keep(): Promise<number> {
+    const { files, store, retentionMs, now } = this.#parts;
+    await files.clean(now());
+    const { shared } = store;
+    // An undo at another node may have brought an asset back.
+    await shared?.catchUp();
+    const awayMs = shared === undefined ? 0 : await this.#awayMs();
+    const unused = new Map<string, number>();
+    for await (const { sha256, usedMs } of files.list()) unused.set(sha256, usedMs);
+    for await (const { sha256 } of assetsInUse(store)) {
+      if (this.#isStopped) return 0;
+      const usedMs = unused.get(sha256);
+      unused.delete(sha256);
+      // From its last use on, an undo can bring the asset back for the whole retention.
+      if (usedMs !== undefined && now() - usedMs >= keepEveryMs / 2) {
+        await files.touch(sha256, now());
+      }
+    }
+    let removed = 0;
+    const beforeMs = now() - retentionMs();
+    for (const [sha256, usedMs] of unused) {
+      if (this.#isStopped) return removed;
+      // While this node was stopped, the others could use what it does not.
+      if (awayMs > 0) await files.touch(sha256, Math.min(now(), usedMs + awayMs));
+      if (usedMs + awayMs >= beforeMs) continue;
+      await shared?.files.remove(sha256, beforeMs);
+      if (await files.remove(sha256, beforeMs)) removed += 1;
+    }
+    if (shared !== undefined) await this.#removeParts(shared.files);
+    return removed;
+  }
+
+  /** How long this node was stopped since it looked through the folder last, in milliseconds. */
+  async #awayMs(): Promise<number> {
+    const { files, now } = this.#parts;
+    const before = await files.lookedThroughMs();
+    await files.noteLookedThrough(now());
+    const sinceMs = now() - (before ?? now());
+    return sinceMs > 2 * keepEveryMs ? sinceMs : 0;
+  }
+
+  /** Removes what nodes have left in the cluster that ended during an upload. */
+  async #removeParts(shared: SharedFiles): Promise<void> {
+    const beforeMs = this.#parts.now() - interruptedUploadMs;
+    for (const { sha256, isWhole } of await shared.list()) {
+      if (!isWhole) await shared.remove(sha256, beforeMs);
+    }
+  }
+}

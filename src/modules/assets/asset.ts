@@ -1,0 +1,104 @@
+import { parseMediaType } from '../../http/representation/mediatype.ts';
+import type { JsonObject } from '../../model/json/json.ts';
+import type { StoredRow } from '../../model/stored/row.ts';
+import type { TableDefinition } from '../../model/stored/table.ts';
+import type { Reads } from '../../store/store.ts';
+import { assetNameBytesMax } from './limits.ts';
+
+/** A file that page rules refer to by its name. */
+export interface Asset {
+  /** A name with an extension, such as `logo.png` or `photos/2026/harbour.jpg`. */
+  readonly name: string;
+  /** Lower-case hex SHA-256 of its content. */
+  readonly sha256: string;
+  readonly bytes: number;
+  readonly contenttype: string;
+}
+
+/** The table whose rows are the assets (docs/how-to/assets.md). */
+export const assetTable = 'asset';
+
+const text = { type: 'string' } as const;
+
+/**
+ * The definition of that table. Assets are rows, so that history, undo, drafts, export and replicas
+ * have them like all other rows; a row has the hash of its file, and the file the name of its hash.
+ */
+export const assetDefinition: Omit<TableDefinition, 'id'> = {
+  name: assetTable,
+  schema: {
+    type: 'object',
+    required: ['name', 'sha256', 'bytes', 'contenttype'],
+    properties: {
+      name: { ...text, maxLength: assetNameBytesMax },
+      sha256: { ...text, minLength: 64, maxLength: 64, pattern: '^[0-9a-f]+$' },
+      bytes: { type: 'integer', minimum: 0 },
+      contenttype: { ...text, maxLength: 255 },
+    },
+  },
+  key: 'name',
+  index: ['sha256', 'bytes', 'contenttype'],
+  search: ['name'],
+  title: 'name',
+  read: ['read'],
+  insert: ['design'],
+  edit: ['design'],
+};
+
+/** Finds assets by their names, now, at a moment of the past, or in a draft. */
+export interface AssetReader {
+  /** The asset that has a name; undefined if there is none. */
+  asset(name: string): Asset | undefined;
+}
+
+/** Makes a reader of the assets that a store has. */
+export function createAssetReader(reads: Pick<Reads, 'rowByKey'>): AssetReader {
+  return { asset: (name) => assetOf(reads.rowByKey(assetTable, name)) };
+}
+
+/** The asset of a row; undefined for none, and for a row without a file. */
+export function assetOf(stored: StoredRow | undefined): Asset | undefined {
+  return stored && assetIn(stored.row);
+}
+
+/** As assetOf, of the fields of a row. */
+export function assetIn(row: Readonly<Record<string, unknown>>): Asset | undefined {
+  const { name, sha256, bytes, contenttype } = row;
+  const isWhole =
+    typeof name === 'string' &&
+    typeof sha256 === 'string' &&
+    isDigest(sha256) &&
+    typeof bytes === 'number' &&
+    typeof contenttype === 'string';
+  return isWhole ? { name, sha256, bytes, contenttype: sentType(contenttype) } : undefined;
+}
+
+/**
+ * The media type that is sent for that of a row, which can be any text. Of a list, browsers take
+ * the last one (Fetch, "extract a MIME type"), and no header field can have a line break.
+ */
+function sentType(contenttype: string): string {
+  const isType = parseMediaType(contenttype) !== undefined;
+  return isType ? contenttype.trim() : 'application/octet-stream';
+}
+
+/** The fields of the row of an asset. */
+export function assetFields({ name, sha256, bytes, contenttype }: Asset): JsonObject {
+  return { name, sha256, bytes, contenttype };
+}
+
+/** Whether a text is a SHA-256 in lower-case hex, as the files are named. */
+export function isDigest(text: string): boolean {
+  return /^[0-9a-f]{64}$/.test(text);
+}
+
+/**
+ * Whether a text can be the name of an asset: segments that do not begin with a dot, and an
+ * extension at the end, which tells it from the name of an operation.
+ */
+export function isAssetName(name: string): boolean {
+  if (Buffer.byteLength(name) > assetNameBytesMax || !name.isWellFormed()) return false;
+  // oxlint-disable-next-line no-control-regex -- control characters are what it refuses
+  if (/[\0-\x1f\x7f\\]/.test(name) || !/\.[A-Za-z0-9]{1,16}$/.test(name)) return false;
+  return name.split('/').every((segment) => segment !== '' && !segment.startsWith('.'));
+}

@@ -1,0 +1,103 @@
+import type { AssetWriter } from '../asset-files.ts';
+import { uploadsAtOnceMax } from '../limits.ts';
+import { requireIntactBody } from '../../../http/content/broken-content.ts';
+import { Failure, failureFrom } from '../../../model/failure.ts';
+import type { RequestBody } from '../../../server/exchange.ts';
+import { passContentOn } from '../../../server/h1/body.ts';
+import { invalidRange } from './upload-fields.ts';
+
+let uploads = 0;
+
+/**
+ * Answers an upload by a function, unless this process receives too many already. Throws
+ * `unavailable` then.
+ */
+export function limitUploads<T>(answer: () => Promise<T>): Promise<T> {
+  if (uploads >= uploadsAtOnceMax) {
+    throw new Failure('unavailable', 'Too many uploads at once. Try again in a moment.', {
+      retryAfterSeconds: 2,
+    });
+  }
+  uploads += 1;
+  return answer().finally(() => {
+    uploads -= 1;
+  });
+}
+
+/**
+ * Writes the content of a request, at the pace of the disk. Rejects with the failure of the writer,
+ * with `too_large`, and with `invalid` if the client closes the connection before the end: what has
+ * arrived is kept then, if the upload can be continued.
+ */
+export async function receiveContent(
+  body: RequestBody | undefined,
+  writer: AssetWriter,
+  { bytesMax, end }: { readonly bytesMax: number; readonly end: number | undefined },
+): Promise<void> {
+  if (body === undefined) return;
+  passContentOn(body);
+  try {
+    await readTo(body, async (chunk) => {
+      if (writer.bytes + chunk.length > (end ?? Infinity)) throw invalidRange();
+      if (writer.bytes + chunk.length > bytesMax) throw tooLarge(bytesMax);
+      await writer.write(chunk);
+    });
+  } catch (thrown) {
+    const isCut = !(thrown instanceof Failure) || thrown.code === 'invalid';
+    await (isCut ? writer.interrupt() : writer.discard());
+    throw failureFrom(thrown);
+  }
+}
+
+/** Reads the content piece by piece; the connection stays open for the answer. */
+function readTo(body: RequestBody, write: (chunk: Buffer) => Promise<void>): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let writing: Promise<void> = Promise.resolve();
+    const stop = (thrown: unknown): void => {
+      body.off('data', take).off('end', finish).off('close', cut).off('error', fail);
+      // A later error has no other listener.
+      body.on('error', () => undefined).pause();
+      const rejectWith = (): void => {
+        reject(thrown instanceof Error ? thrown : failureFrom(thrown));
+      };
+      writing.then(rejectWith, rejectWith);
+    };
+    const take = (chunk: Buffer): void => {
+      body.pause();
+      writing = write(chunk).then(() => {
+        body.resume();
+      });
+      writing.catch(stop);
+    };
+    const finish = (): void => {
+      body.off('close', cut).off('error', fail);
+      writing.then(resolve, reject);
+    };
+    const fail = (error?: Error): void => {
+      const text = 'The upload ended before its content was complete. Continue it, or repeat it.';
+      stop(error instanceof Failure ? error : new Failure('invalid', text, { cause: error }));
+    };
+    const cut = (): void => {
+      fail();
+    };
+    try {
+      requireIntactBody(body);
+    } catch (failure) {
+      reject(failureFrom(failure));
+      return;
+    }
+    if (body.destroyed) {
+      fail();
+      return;
+    }
+    body.on('error', fail).once('close', cut).once('end', finish).on('data', take);
+    body.resume();
+  });
+}
+
+/** The failure of a file with more bytes than `[asset] max`. */
+export function tooLarge(bytesMax: number): Failure {
+  return new Failure('too_large', `An asset may have ${bytesMax} bytes: see [asset] max.`, {
+    limit: 'content_size',
+  });
+}

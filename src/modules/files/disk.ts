@@ -1,0 +1,114 @@
+import type { DiskMount } from '../../config/config.ts';
+import { plainGetFields, withoutCaching } from '../../http/content/error-content.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { ContentRequest, RequestTarget } from '../../http/request.ts';
+import { Failure } from '../../model/failure.ts';
+import type { CacheUse } from '../../observability/memory-use.ts';
+import type { ReplyOrPromise } from '../../rules/source.ts';
+import { createDiskCaches } from './file-cache.ts';
+import { namesBelow, type FolderNames } from './folder-names.ts';
+import { createMount, type Mount, type MountParts } from './mount.ts';
+
+/** Serves the files of all mounts (docs/design/requests.md#precedence). */
+export interface Disk {
+  /** In the order in which they are tried. */
+  readonly mounts: readonly Mount[];
+  /**
+   * The reply of the first mount that has the file, without a promise if it is in memory; undefined
+   * if no mount has it or the method is neither GET nor HEAD. Fails with `forbidden` for a file
+   * that the server may not read, and with `unavailable` when it has too many files open.
+   */
+  respond(request: ContentRequest): ReplyOrPromise;
+  /**
+   * The `fallback` file of the first mount that applies and has one, with 200. Fails as respond
+   * does.
+   */
+  fallback(request: ContentRequest): Promise<Reply | undefined>;
+  /** The error page of the first mount that has one, as the function errorPage returns it. */
+  errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
+  /** The names directly below a path; see namesBelow. */
+  namesBelow(
+    place: { readonly origin: string; readonly path: string },
+    caller: { readonly seesAll: boolean },
+  ): Promise<FolderNames>;
+  /** The memory that cached files use now. */
+  memory(): CacheUse;
+  /** Waits for files that are being read, and empties the caches; open requests can still end. */
+  close(): Promise<void>;
+}
+
+/** Creates the disk source; `mounts` are tried in their order. */
+export function createDisk({
+  mounts,
+  ...parts
+}: MountParts & { readonly mounts: readonly DiskMount[] }): Disk {
+  const caches = createDiskCaches(parts.now);
+  const all = mounts.map((mount) => createMount(mount, { ...caches, ...parts }));
+  const withErrorPages = all.filter((_, at) => mounts[at]?.errors !== undefined);
+
+  /** Tries the mounts from an index on, and waits only for one that reads from the disk. */
+  function respond(request: ContentRequest, first = 0): ReplyOrPromise {
+    for (let at = first; at < all.length; at += 1) {
+      const reply = all[at]?.respond(request);
+      if (reply instanceof Promise) {
+        return reply.then((read) => read ?? respond(request, at + 1));
+      }
+      if (reply !== undefined) return reply;
+    }
+    return undefined;
+  }
+
+  return {
+    mounts: all,
+    respond,
+    async fallback(request) {
+      for (const mount of all) {
+        const reply = await mount.fallback(request);
+        if (reply !== undefined) return reply;
+      }
+      return undefined;
+    },
+    errorPage: async (status, failed) =>
+      withErrorPages.length === 0 ? undefined : errorPage(withErrorPages, status, failed),
+    namesBelow: (place, caller) => namesBelow(mounts, place, caller),
+    memory: () => caches.files.memory('files'),
+    close: () => caches.files.close(),
+  };
+}
+
+/** The parts of a failed request that an error page is chosen by. */
+export type FailedRequest = RequestTarget & Pick<ContentRequest, 'fields' | 'address' | 'visitor'>;
+
+/**
+ * The error page of the first mount that applies to the request and has one, with the failure's
+ * status; undefined if none has. Without validators and Cache-Control: no cache may store the page
+ * as the content of the URL. It is reusable for a failure that is.
+ */
+async function errorPage(
+  mounts: readonly Mount[],
+  status: number,
+  failed: FailedRequest,
+): Promise<Reply | undefined> {
+  const fields = plainGetFields(failed.fields);
+  const { signal } = new AbortController();
+  const request = { ...failed, method: 'GET', fields, body: undefined, signal };
+  for (const mount of mounts) {
+    const page = await undefinedIfFailure(() => mount.errorPage(status, request));
+    if (page === undefined) continue;
+    const { isReusable } = page;
+    return { ...withoutCaching(page), status, ...(isReusable && { isReusable }) };
+  }
+  return undefined;
+}
+
+/** An unreadable error page must not replace the failure that is being reported. */
+async function undefinedIfFailure(
+  read: () => ReturnType<Mount['errorPage']>,
+): Promise<Reply | undefined> {
+  try {
+    return await read();
+  } catch (thrown) {
+    if (thrown instanceof Failure) return undefined;
+    throw thrown;
+  }
+}

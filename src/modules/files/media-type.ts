@@ -1,0 +1,13 @@
+import { extname } from 'node:path/posix';
+import { contentType } from 'mime-types';
+import type { ExtensionType } from '../../config/values.ts';
+
+/**
+ * The media type of a file by its extension, with a charset for text: that of the mount's `types`,
+ * or else the registered one; `application/octet-stream` for an unknown extension.
+ */
+export function mediaType(name: string, types: readonly ExtensionType[] = []): string {
+  const extension = extname(name).slice(1).toLowerCase();
+  const own = types.find((one) => one.extension === extension)?.type;
+  return (extension !== '' && contentType(own ?? extension)) || (own ?? 'application/octet-stream');
+}
