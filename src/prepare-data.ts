@@ -1,6 +1,10 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { prepareCacheStore, settleCacheStore, shareCacheStore } from './cache/open-cache-store.ts';
+import {
+  prepareCacheStore,
+  settleCacheStore,
+  shareCacheStore,
+} from './modules/cache/open-cache-store.ts';
 import { emitFor } from './compose/background.ts';
 import type { Config } from './config/config.ts';
 import { openData } from './data.ts';

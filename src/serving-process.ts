@@ -33,11 +33,11 @@ import { startServer, type PortOptions, type Server } from './server/server.ts';
 import { TicketKey } from './server/tls/ticket-key.ts';
 import { openTls, type Tls } from './server/tls/tls.ts';
 import { SpanCounts } from './modules/telemetry/span-queue.ts';
-import type { CacheStore } from './cache/cache-store.ts';
-import { openCacheStore } from './cache/open-cache-store.ts';
+import type { CacheStore } from './modules/cache/cache-store.ts';
+import { openCacheStore } from './modules/cache/open-cache-store.ts';
 import { createCompressors, type Compressors } from './modules/compression/compressors.ts';
-import { SourceHealth } from './proxy/source-health.ts';
-import { SourceStatistics } from './proxy/source-statistics.ts';
+import { SourceHealth } from './modules/proxy/source-health.ts';
+import { SourceStatistics } from './modules/proxy/source-statistics.ts';
 import { loadConsoleFiles, type ConsoleFiles } from './modules/console/console-files.ts';
 import {
   createPublicFileReplies,
@@ -66,7 +66,7 @@ import { IndexBuilder } from './store/index-builder.ts';
 import type { Notice } from './store/shared/entry.ts';
 import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
-import { applyPurge } from './api/cache.ts';
+import { applyPurge } from './modules/cache/operations.ts';
 import { ScheduledPublisher } from './api/drafts/scheduled-publisher.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { KeyUseRecorder } from './modules/keys/key-use-recorder.ts';

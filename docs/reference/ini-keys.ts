@@ -8,7 +8,7 @@ import { loginTexts } from '../../src/modules/login/section.ts';
 import { redirectTexts } from '../../src/modules/redirects/section.ts';
 import { rewriteTexts } from '../../src/modules/redirects/rewrite-section.ts';
 import { telemetryTexts } from '../../src/modules/telemetry/section.ts';
-import { proxyTexts } from '../../src/config/sections/proxy.ts';
+import { proxyTexts } from '../../src/modules/proxy/section.ts';
 
 type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };
 

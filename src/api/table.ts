@@ -1,7 +1,7 @@
 import { invalidateAsset, listAssets, readAsset } from '../modules/assets/operations/assets.ts';
 import { breadcrumbVisits } from './breadcrumb-visits.ts';
 import { visitSummary } from '../modules/visits/visit-summary.ts';
-import { cacheStatus, listCache, purgeCache } from './cache.ts';
+import { cacheStatus, listCache, purgeCache } from '../modules/cache/operations.ts';
 import { insertKey, listKeys, revokeKeyById } from '../modules/keys/keys.ts';
 import { listChanges } from '../modules/status/list-changes.ts';
 import { listDraftChanges } from './drafts/changes.ts';
@@ -59,7 +59,7 @@ import { subscribeToState } from '../modules/status/server-subscribe.ts';
 import { tableFamily, type TableParts } from './tables/table-family.ts';
 import { countTables } from './tables/counts.ts';
 import { importLines } from '../modules/transfer/import-operation.ts';
-import { listSources } from './sources.ts';
+import { listSources } from '../modules/proxy/sources.ts';
 import { listDeliveries } from './webhooks/deliveries.ts';
 import { readDelivery } from './webhooks/delivery.ts';
 import { listEvents, readEvent } from './webhooks/event-reads.ts';

@@ -101,7 +101,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'cache',
     summary: 'show and purge cached content',
-    load: async () => (await import('./remote/cache.ts')).defineCache,
+    load: async () => (await import('../modules/cache/command.ts')).defineCache,
   },
   {
     name: 'visits',
@@ -126,7 +126,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'source',
     summary: 'show the servers that content is fetched from',
-    load: async () => (await import('./remote/source.ts')).defineSource,
+    load: async () => (await import('../modules/proxy/command.ts')).defineSource,
   },
   {
     name: 'node',

@@ -1,20 +1,20 @@
-import { cachedFetch } from '../cache/cached-fetch.ts';
+import { cachedFetch } from '../modules/cache/cached-fetch.ts';
 import type { Config } from '../config/config.ts';
 import { newId, now } from '../model/common/clock.ts';
 import { createDialler, type Dialler } from '../outbound/dialler.ts';
 import { createLookup } from '../outbound/dns-lookup.ts';
-import { createServiceLookup } from '../outbound/srv-lookup.ts';
+import { createServiceLookup } from '../modules/proxy/srv-lookup.ts';
 import {
   createFetcher,
   withFailureEvents,
   withOwnFields,
   withUsers,
   type Fetcher,
-} from '../proxy/fetcher.ts';
-import { HealthChecks } from '../proxy/health-checks.ts';
-import { withCompression } from '../proxy/response-compression.ts';
-import { createSourceDiallers, type SourceDiallers } from '../proxy/source-diallers.ts';
-import { SourceNames } from '../proxy/source-names.ts';
+} from '../modules/proxy/fetcher.ts';
+import { HealthChecks } from '../modules/proxy/health-checks.ts';
+import { withCompression } from '../modules/proxy/response-compression.ts';
+import { createSourceDiallers, type SourceDiallers } from '../modules/proxy/source-diallers.ts';
+import { SourceNames } from '../modules/proxy/source-names.ts';
 import { identityFieldsOf } from '../modules/visitors/visitor.ts';
 import type { AppContext, SourceContext } from './context.ts';
 

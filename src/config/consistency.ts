@@ -7,7 +7,7 @@ import { accessProblems } from '../modules/access/section.ts';
 import { rateProblems } from '../modules/rates/section.ts';
 import { headerRuleProblems } from '../modules/headers/section.ts';
 import { loginProblems } from '../modules/login/section.ts';
-import { proxyProblems } from './sections/proxy.ts';
+import { proxyProblems } from '../modules/proxy/section.ts';
 import { redirectProblems } from '../modules/redirects/section.ts';
 import { logProblems } from '../modules/logs/section.ts';
 import { rewriteProblems } from '../modules/redirects/rewrite-section.ts';

@@ -29,7 +29,7 @@ import { rateKeys } from '../modules/rates/section.ts';
 import { headersKeys } from '../modules/headers/section.ts';
 import { logKeys, pathLogKeys } from '../modules/logs/section.ts';
 import { loginKeys } from '../modules/login/section.ts';
-import { proxyKeys } from './sections/proxy.ts';
+import { proxyKeys } from '../modules/proxy/section.ts';
 import { redirectKeys } from '../modules/redirects/section.ts';
 import { rewriteKeys } from '../modules/redirects/rewrite-section.ts';
 import { telemetryKeys } from '../modules/telemetry/section.ts';

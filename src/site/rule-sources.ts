@@ -19,8 +19,8 @@ import { accessOf, proxyName, ruleName, type Rule, type StoredRule } from '../mo
 import type { GenericPages } from '../pages/generic-pages.ts';
 import { explainRuleAccess, guardedRule, requireHops } from '../modules/access/guarded.ts';
 import { pageStatus, type StoredPages } from '../pages/stored-pages.ts';
-import { allowedMethods, forwardsMethod } from '../proxy/fetch-plan.ts';
-import type { Fetcher } from '../proxy/fetcher.ts';
+import { allowedMethods, forwardsMethod } from '../modules/proxy/fetch-plan.ts';
+import type { Fetcher } from '../modules/proxy/fetcher.ts';
 import {
   mayRender,
   type RenderedPages,

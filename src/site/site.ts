@@ -22,7 +22,7 @@ import { Failure } from '../model/failure.ts';
 import { accessOf, proxyName, type Rule } from '../model/stored/rule.ts';
 import type { GenericPages } from '../pages/generic-pages.ts';
 import type { StoredPages } from '../pages/stored-pages.ts';
-import type { Fetcher, OpenedWebsocket } from '../proxy/fetcher.ts';
+import type { Fetcher, OpenedWebsocket } from '../modules/proxy/fetcher.ts';
 import type { RenderedPages, RowReader } from '../modules/rendering/rendered-pages.ts';
 import { withConfiguredRules } from '../rules/configured-rules.ts';
 import { findRule } from '../rules/find.ts';

@@ -35,7 +35,7 @@ import { someVisitor, type VisitorTraits } from '../visitor.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { pathOf } from '../request-path.ts';
 import { mountOf } from '../modules/files/disk-rig.ts';
-import { testFetch, visit } from '../proxy/fetch-rig.ts';
+import { testFetch, visit } from '../modules/proxy/fetch-rig.ts';
 import { wildcardGroups } from '../rules/wildcard-groups.ts';
 
 export const shop = 'http://shop.example';

@@ -16,7 +16,7 @@ import {
 import { rendersWaitingMax } from '../../src/modules/rendering/limits.ts';
 import { limitMessages, type LimitName } from '../../src/model/limit.ts';
 import { jsonDepthMax } from '../../src/model/limits.ts';
-import { fetchesPerAddressMax } from '../../src/proxy/limits.ts';
+import { fetchesPerAddressMax } from '../../src/modules/proxy/limits.ts';
 import * as access from '../../src/modules/access/limits.ts';
 import * as h1 from '../../src/server/h1/limits.ts';
 import * as h2 from '../../src/server/h2/limits.ts';

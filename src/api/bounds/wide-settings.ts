@@ -1,4 +1,4 @@
-import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
+import { affectsWholeOrigin } from '../../modules/proxy/response-fields.ts';
 import type { Bounds } from '../../model/stored/bounds.ts';
 import { isJsonObject, type Json } from '../../model/json/json.ts';
 import type { Rule } from '../../model/stored/rule.ts';

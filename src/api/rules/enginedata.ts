@@ -16,7 +16,7 @@ import { checkIntervalMax, checkIntervalMin } from '../../model/limits.ts';
 import type { Problem, ProblemReason } from '../../model/failure.ts';
 import { isTarget, type RuleKind } from '../../model/stored/rule.ts';
 import { durationMs } from '../../model/common/units.ts';
-import { parseSource } from '../../proxy/fetch-plan.ts';
+import { parseSource } from '../../modules/proxy/fetch-plan.ts';
 import { problemsMax, waitingMembersMax } from '../limits.ts';
 import { fetchTimeoutMsMax } from './limits.ts';
 import { createValidators } from '../schema-validators.ts';

@@ -5,7 +5,7 @@ import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json/json.ts';
 import { headerBlockBytesMax, headerFieldsMax } from '../../http/limits.ts';
 import type { Visitor } from '../../model/visitor.ts';
-import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
+import { affectsWholeOrigin } from '../../modules/proxy/response-fields.ts';
 import { asOfProperty, timeThen } from '../records/moment.ts';
 import { defineOperation, type Call } from '../operation.ts';
 import { previewFor, previewProperties } from './preview.ts';

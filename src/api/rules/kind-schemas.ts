@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../model/json/json.ts';
-import { balances } from '../../model/balance.ts';
+import { balances } from '../../modules/proxy/balance.ts';
 import { fetchRetriesMax, fetchSourcesMax, sourceWeightMax } from '../../model/limits.ts';
 import type { RuleKind } from '../../model/stored/rule.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';

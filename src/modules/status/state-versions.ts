@@ -1,4 +1,4 @@
-import type { CacheAdmin } from '../../model/cache-admin.ts';
+import type { CacheAdmin } from '../cache/cache-admin.ts';
 import type { GatherMetrics } from '../../observability/metrics.ts';
 import type { StateVersions } from './state-watcher.ts';
 import type { Store } from '../../store/store.ts';

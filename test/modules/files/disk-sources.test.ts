@@ -7,7 +7,7 @@ import { createCompressors } from '../../../src/modules/compression/compressors.
 import { createDisk } from '../../../src/modules/files/disk.ts';
 import { mountOf } from './disk-rig.ts';
 import { explain, createSiteParts, mountsOf, reasons, serve } from '../../site/explain-rig.ts';
-import { visit } from '../../proxy/fetch-rig.ts';
+import { visit } from '../proxy/fetch-rig.ts';
 
 /** Root may read everything. */
 const isRoot = process.getuid?.() === 0;

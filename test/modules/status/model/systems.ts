@@ -7,7 +7,7 @@ import { uuidv7 } from 'uuidv7';
 import { RateCounts } from '../../../../src/access/token-buckets.ts';
 import { compose, type AppInstance } from '../../../../src/compose/compose.ts';
 import type { ContentContext } from '../../../../src/compose/context.ts';
-import type { CacheStore } from '../../../../src/cache/cache-store.ts';
+import type { CacheStore } from '../../../../src/modules/cache/cache-store.ts';
 import type { Config } from '../../../../src/config/config.ts';
 import { uptimeMs } from '../../../../src/model/common/clock.ts';
 import { Failure } from '../../../../src/model/failure.ts';
@@ -22,11 +22,14 @@ import {
   loadPublicFiles,
 } from '../../../../src/modules/console/public-files.ts';
 import { createRuleCache } from '../../../../src/rules/rule-cache.ts';
-import { openCacheStore, prepareCacheStore } from '../../../../src/cache/open-cache-store.ts';
+import {
+  openCacheStore,
+  prepareCacheStore,
+} from '../../../../src/modules/cache/open-cache-store.ts';
 import { createCompressors } from '../../../../src/modules/compression/compressors.ts';
-import { SourceHealth } from '../../../../src/proxy/source-health.ts';
+import { SourceHealth } from '../../../../src/modules/proxy/source-health.ts';
 import { SpanCounts } from '../../../../src/modules/telemetry/span-queue.ts';
-import { SourceStatistics } from '../../../../src/proxy/source-statistics.ts';
+import { SourceStatistics } from '../../../../src/modules/proxy/source-statistics.ts';
 import { AssetFiles } from '../../../../src/modules/assets/asset-files.ts';
 import { createAssetPages } from '../../../../src/modules/assets/asset-pages.ts';
 import { createVariants } from '../../../../src/modules/assets/variants.ts';

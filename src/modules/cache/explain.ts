@@ -1,0 +1,42 @@
+import type { ExpectedReply } from '../../rules/source.ts';
+import type { CachedResponse } from './cached-response.ts';
+import { ageMs, remainingMs, reuseOf } from './freshness.ts';
+import type { RequestDirectives } from './directives.ts';
+
+/** Explains what the cache would do with a request, and else its source. */
+export function explainCached(
+  cached: CachedResponse | undefined,
+  explained: ExpectedReply,
+  { directives, nowMs }: { readonly directives: RequestDirectives; readonly nowMs: number },
+): ExpectedReply {
+  if (cached === undefined)
+    return withNote(explained, 'The cache has no response to this request.');
+  const { freshness, shownStatus: status } = cached.answer;
+  const age = seconds(ageMs(freshness, nowMs));
+  const remaining = remainingMs(freshness, nowMs);
+  switch (reuseOf(freshness, directives, nowMs)) {
+    case 'fresh':
+      return {
+        status,
+        notes: [`The cache has a response, ${age} old and fresh for ${seconds(remaining)} more.`],
+      };
+    case 'stale':
+    case 'while_revalidating':
+      return {
+        status,
+        notes: [
+          `The cache has a response, ${seconds(-remaining)} stale; it validates it meanwhile.`,
+        ],
+      };
+    case 'validate':
+      return withNote(explained, `The cache has a response, ${age} old; it validates it first.`);
+  }
+}
+
+function withNote(explained: ExpectedReply, note: string): ExpectedReply {
+  return { ...explained, notes: [...(explained.notes ?? []), note] };
+}
+
+function seconds(ms: number): string {
+  return `${Math.floor(ms / 1000)} s`;
+}

@@ -1,0 +1,219 @@
+import { ipv4Number, parseAddress } from '../../model/network/cidr.ts';
+import type { ContentRequest } from '../../http/request.ts';
+import { cgiName } from '../../http/reading/fields.ts';
+import { authorityOf, type TemplateRequest } from '../../http/headers/field-template.ts';
+import type { FieldList } from '../../http/reply.ts';
+import type { FetchPlan } from './fetch-plan.ts';
+import { withoutSourceCookie } from './source-cookie.ts';
+
+/**
+ * Whether a field must not be a trailer (RFC 9110 §6.5.1): framing, routing, conditions,
+ * credentials, cookies, and fields that decide how the content is read or cached.
+ */
+export function isForbiddenTrailer(name: string): boolean {
+  return forbiddenTrailers.test(name);
+}
+
+const forbiddenTrailers = new RegExp(
+  `^(?:${[
+    'content-(?!digest$|md5$).*|if-.*|set-cookie|www-authenticate|authorization|host|expect|range',
+    'age|cache-control|cdn-cache-control|date|expires|pragma|vary|location|retry-after|link|via',
+    'service-worker-allowed',
+  ].join('|')})$`,
+);
+
+/** Whether a client accepts trailer fields (RFC 9110 §10.1.4). */
+export function acceptsTrailers({ fields }: Pick<ContentRequest, 'fields'>): boolean {
+  return fields.te !== undefined && /(?:^|[\s,])trailers(?:[\s,;]|$)/i.test(fields.te);
+}
+
+/** Hop-by-hop fields, whether Connection names them or not (RFC 9110 §7.6.1). */
+export const hopByHop: ReadonlySet<string> = new Set([
+  'connection',
+  'http2-settings',
+  'keep-alive',
+  'te',
+  'trailer',
+  'transfer-encoding',
+  'upgrade',
+]);
+/** The fields of a client that are not forwarded, or only if the rule's `pass` names them. */
+const handling: ReadonlyMap<string, 'drop' | 'ifPassed'> = new Map<string, 'drop' | 'ifPassed'>([
+  ...[...hopByHop].map((name) => [name, 'drop'] as const),
+  // This server sets them itself, or keeps them secret. CGI would turn `Proxy` into the variable
+  // HTTP_PROXY (httpoxy).
+  ['apikey', 'drop'],
+  ['content-length', 'drop'],
+  ['expect', 'drop'],
+  ['forwarded', 'drop'],
+  ['host', 'drop'],
+  ['proxy', 'drop'],
+  ['via', 'drop'],
+  ['x-real-ip', 'drop'],
+  // Credentials.
+  ['authorization', 'ifPassed'],
+  ['cookie', 'ifPassed'],
+  // Some frameworks use another method or path because of them than the rule allows.
+  ['x-http-method', 'ifPassed'],
+  ['x-http-method-override', 'ifPassed'],
+  ['x-method-override', 'ifPassed'],
+  ['x-original-url', 'ifPassed'],
+  ['x-rewrite-url', 'ifPassed'],
+]);
+/** Fields that enginedata.headers cannot set: framing, and Via, which detects loops. */
+const notOverridden = new Set(['content-length', 'expect', 'via']);
+/** The parts of a request that the fields for its source are made of. */
+export type ForwardedRequest = TemplateRequest;
+
+/** This server's name in Via when it fetches for a rule. */
+export function viaName(via: string, ruleId: string): string {
+  // The id of a proxy has a colon, which would begin a port (RFC 9110 §7.6.3).
+  return `${via}-${ruleId.replace(':', '-')}`;
+}
+
+/** Whether a request has passed through the same rule before (RFC 9110 §7.6.3). */
+export function isLoop(viaField: string | undefined, name: string): boolean {
+  return viaField?.split(/[\s,]+/).includes(name) ?? false;
+}
+
+/** How many rules of servers with this name a request has passed through. */
+export function countRulesInVia(viaField: string | undefined, via: string): number {
+  if (viaField === undefined) return 0;
+  return viaField.split(/[\s,]+/).filter((name) => name.startsWith(`${via}-`)).length;
+}
+
+/**
+ * The fields to send to the source (docs/design/fetching.md#sources): the client's without
+ * hop-by-hop and private ones, then Forwarded (RFC 7239), X-Forwarded-* and Via, then the rule's
+ * own, which override. `hasBody` is whether content follows. A flat list, names in lower case.
+ */
+export function requestFields(
+  plan: FetchPlan,
+  request: ForwardedRequest,
+  hasBody: boolean,
+  via: string,
+): string[] {
+  const { fields, address, origin } = request;
+  const sent: string[] = [];
+  const send = (name: string, value: string): void => {
+    if (!isOverridden(name, plan)) sent.push(name, value);
+  };
+  const named = connectionOptions(fields.connection);
+  for (const name in fields) {
+    const value = isForwarded(name, plan, named) ? clientValue(name, plan, fields) : undefined;
+    if (value !== undefined) send(name, value);
+  }
+  if (plan.host !== 'source') {
+    send('host', plan.host === 'client' ? authorityOf(origin) : plan.host);
+  }
+  addForwardedFields(send, { address, origin });
+  const trail = `1.1 ${viaName(via, plan.id)}`;
+  send('via', fields.via === undefined ? trail : `${fields.via}, ${trail}`);
+  for (const [name, template] of plan.headers) {
+    const value = isOverridden(name, plan) ? template.value(request) : undefined;
+    if (value !== undefined) sent.push(name, value);
+  }
+  const { 'content-length': length, trailer } = fields;
+  if (hasBody && length !== undefined) sent.push('content-length', length);
+  if (hasBody && trailer !== undefined && length === undefined) sent.push('trailer', trailer);
+  // Servers of gRPC refuse a request without it.
+  if (plan.isHttp2 && acceptsTrailers(request)) sent.push('te', 'trailers');
+  return sent;
+}
+
+/** The trailer fields of the client that the source gets (RFC 9110 §6.5.1). */
+export function requestTrailers(plan: FetchPlan, fields: FieldList): FieldList {
+  const isSent = (name: string): boolean =>
+    isForwarded(name, plan, undefined) && !isForbiddenTrailer(name);
+  return fields.filter((_, at) => isSent(fields[at - (at % 2)]?.toLowerCase() ?? ''));
+}
+
+/** The value that requestFields sends in one field, by its lower-case name. */
+export function forwardedField(
+  plan: FetchPlan,
+  request: ForwardedRequest,
+  via: string,
+  name: string,
+): string | undefined {
+  if (isOverridden(name, plan)) return plan.headers.get(name)?.value(request);
+  if (name === 'forwarded' || name === 'via' || name.startsWith('x-forwarded-')) {
+    const sent = requestFields(plan, request, false, via);
+    return sent.find((_, at) => at % 2 === 1 && sent[at - 1] === name);
+  }
+  const { fields } = request;
+  const named = connectionOptions(fields.connection);
+  return isForwarded(name, plan, named) ? clientValue(name, plan, fields) : undefined;
+}
+
+/**
+ * The value of a field of the client for the source: the cookie that chooses the source is no one
+ * else's business, and would make each request one with credentials.
+ */
+function clientValue(
+  name: string,
+  { balance }: FetchPlan,
+  fields: ContentRequest['fields'],
+): string | undefined {
+  const value = fields[name];
+  return name === 'cookie' && balance === 'cookie' ? withoutSourceCookie(value) : value;
+}
+
+/**
+ * Whether a field of the client is forwarded to the source. CGI and WSGI cannot tell `X_User` from
+ * `X-User`: a name with characters other than letters, digits and dashes is forwarded only if the
+ * rule's `pass` names it, and never if the rule sets a field with the same CGI name.
+ */
+function isForwarded(
+  name: string,
+  plan: FetchPlan,
+  named: ReadonlySet<string> | undefined,
+): boolean {
+  const isOdd = oddName.test(name);
+  const plain = isOdd ? name.replaceAll(/[^a-z0-9]/g, '-') : name;
+  const handled = handling.get(plain);
+  if (handled === 'drop' || plain.startsWith('x-forwarded-') || isOfProxy(plain)) return false;
+  if (named !== undefined && (named.has(name) || named.has(plain))) return false;
+  if ((isOdd || handled === 'ifPassed') && !plan.pass.has(name)) return false;
+  return plan.headers.size === 0 || !plan.headerCgiNames.has(cgiName(name));
+}
+
+const oddName = /[^a-z0-9-]/;
+
+/** Whether the rule sets a field, in place of the client's or this server's value. */
+function isOverridden(name: string, { headers }: FetchPlan): boolean {
+  if (headers.size === 0 || !headers.has(name)) return false;
+  return !hopByHop.has(name) && !isOfProxy(name) && !notOverridden.has(name);
+}
+
+function addForwardedFields(
+  send: (name: string, value: string) => void,
+  { address, origin }: Pick<ContentRequest, 'address' | 'origin'>,
+): void {
+  const scheme = origin.slice(0, origin.indexOf('://'));
+  const host = authorityOf(origin);
+  const client = canonicalAddress(address);
+  const node = client?.includes(':') === true ? `"[${client}]"` : (client ?? 'unknown');
+  send('forwarded', `for=${node};host="${host}";proto=${scheme}`);
+  if (client !== undefined) send('x-forwarded-for', client);
+  send('x-forwarded-host', host);
+  send('x-forwarded-proto', scheme);
+}
+
+/** An address without its zone, in its shortest form; undefined for an invalid one. */
+function canonicalAddress(address: string): string | undefined {
+  // IPv4 addresses have only one form.
+  if (ipv4Number(address) !== undefined) return address;
+  const [withoutZone = ''] = address.split('%', 1);
+  return parseAddress(withoutZone)?.toString();
+}
+
+/** Of the Proxy-* fields, only Proxy-Status (RFC 9209) is for the client. */
+export function isOfProxy(name: string): boolean {
+  return name.startsWith('proxy-') && name !== 'proxy-status';
+}
+
+/** The fields that Connection names; undefined if it is absent or only names Keep-Alive. */
+export function connectionOptions(field: string | undefined): ReadonlySet<string> | undefined {
+  if (field === undefined || field === 'keep-alive') return undefined;
+  return new Set(field.split(',').map((option) => option.trim().toLowerCase()));
+}

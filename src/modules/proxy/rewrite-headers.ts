@@ -1,0 +1,217 @@
+import { setsOwnCookie } from '../../http/headers/own-cookies.ts';
+import { encodePath } from '../../model/path.ts';
+import type { FetchPlan, FetchSource } from './fetch-plan.ts';
+
+/** The visible URL of a response, and the source URL that it was fetched from. */
+export interface FetchedUrl {
+  readonly plan: FetchPlan;
+  /** The visible origin and canonical path. */
+  readonly origin: string;
+  readonly path: string;
+  /** The source, and the path and query of the request to it. */
+  readonly source: FetchSource;
+  readonly target: string;
+}
+
+/**
+ * Rewrites a URL reference of the source (Location, Content-Location: RFC 9110 §10.2.2, §8.7) to
+ * the visible URL. Under a source's prefix, an absolute URL stays absolute and any other becomes a
+ * path. A URL elsewhere stays unchanged, and so does a path that is visible already.
+ */
+export function rewriteUrl(reference: string, fetched: FetchedUrl): string {
+  const url = URL.parse(escaped(reference), fetched.source.origin + fetched.target);
+  if (url === null) return reference;
+  const [source, path] = sourceOf(url, fetched) ?? [];
+  if (source === undefined || path === undefined) return reference;
+  const visible = path + withoutOwnQuery(url.search, source.query) + url.hash;
+  // A path that starts with two slashes would be read as a host (RFC 3986 §4.2).
+  const absolute = isAbsolute.test(reference) || path.startsWith('//');
+  if (!absolute && reference.startsWith('/') && isVisible(url.pathname, fetched)) {
+    return url.pathname + withoutOwnQuery(url.search, source.query) + url.hash;
+  }
+  return absolute ? fetched.origin + visible : visible;
+}
+
+/**
+ * Rewrites the absolute URLs of a Link (RFC 8288 §3). Paths stay as they are in the content, which
+ * is not rewritten either.
+ */
+export function rewriteLinks(value: string, fetched: FetchedUrl): string {
+  return value.replace(quotedOrReference, (text, reference: string | undefined) =>
+    reference !== undefined && isAbsolute.test(reference)
+      ? `<${rewriteUrl(reference, fetched)}>`
+      : text,
+  );
+}
+
+const isAbsolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
+/**
+ * An unterminated quoted string extends to the end of the value. Otherwise the search would start
+ * again after each quote, in a time that grows with the square of the length.
+ */
+const quotedOrReference = /"(?:[^"\\]|\\.)*\\?(?:"|$)|<([^<>]*)>/g;
+
+/** Rewrites the URL of a Refresh (HTML, "The Refresh header"). */
+export function rewriteRefresh(value: string, fetched: FetchedUrl): string {
+  const [, before, quote = '', reference, after] = refresh.exec(value) ?? [];
+  if (before === undefined || reference === undefined) return value;
+  return before + quote + rewriteUrl(reference, fetched) + (after ?? '');
+}
+
+const refresh =
+  /^([ \t]*[\d.]+[ \t]*[;,][ \t]*(?:url[ \t]*=[ \t]*)?)(["']?)((?!url=)[^\s"']+)(["']?[ \t]*)$/i;
+
+/** A reference with its non-ASCII bytes percent-encoded one by one: clients read them as UTF-8. */
+function escaped(reference: string): string {
+  return reference.replace(/[\x80-\xff]/g, (byte) =>
+    `%${byte.charCodeAt(0).toString(16)}`.toUpperCase(),
+  );
+}
+
+/**
+ * Rewrites a Set-Cookie of the source (RFC 6265 §4.1): without Domain, so that the cookie belongs
+ * to the visible host, and with a Path within the rule's path. Drops (undefined) a cookie that only
+ * this server sets, and a `__Host-` cookie, whose Path must be `/`. If the rule covers the whole
+ * origin, or its `pass` names Set-Cookie, a `__Host-` cookie stays, and so does a Path that is the
+ * same on both sides: the source may be behind other rules as well.
+ */
+export function rewriteCookie(value: string, fetched: FetchedUrl): string | undefined {
+  if (setsOwnCookie(value)) return undefined;
+  const { plan } = fetched;
+  const [pair = '', ...attributes] = value.split(';');
+  const isConfined = !plan.isWholeOrigin && !plan.pass.has('set-cookie');
+  const isOfHost = /^\s*__host-/i.test(pair);
+  if (isConfined && isOfHost) return undefined;
+  const keepsPath = !isConfined && (isOfHost || hasSamePaths(fetched));
+  const kept = attributes.flatMap((attribute) => {
+    const name = attributeName(attribute);
+    if (name === 'domain') return [];
+    if (name !== 'path' || keepsPath) return [attribute];
+    return [` Path=${cookiePath(attribute.slice(attribute.indexOf('=') + 1).trim(), fetched)}`];
+  });
+  const hasPath = kept.some((attribute) => attributeName(attribute) === 'path');
+  // The default Path is the folder of the URL, which may lie above the rule's path, or belong to an
+  // operation that shows the page.
+  if (isConfined && !hasPath) kept.push(` Path=${folderPath(fetched)}`);
+  return [pair, ...kept].join(';');
+}
+
+/** The default Path of the visible URL (RFC 6265 §5.1.4), or the rule's path if that is longer. */
+function folderPath({ plan, path }: FetchedUrl): string {
+  const folder = path.slice(0, path.lastIndexOf('/'));
+  const isWithin = isFolder(plan) && folder.length > plan.visiblePrefix.length;
+  return escapedPath(isWithin ? folder : plan.visiblePrefix);
+}
+
+/** A path that is safe in a cookie's attribute, which a semicolon would end. */
+function escapedPath(path: string): string {
+  return encodePath(path).replaceAll(';', '%3B');
+}
+
+function attributeName(attribute: string): string | undefined {
+  return /^\s*([^=\s]*)/.exec(attribute)?.[1]?.toLowerCase();
+}
+
+/**
+ * Rewrites Service-Worker-Allowed, the path below which a service worker may control pages (Service
+ * Workers §Update). Drops (undefined) one outside the rule's path, unless the rule's `pass` names
+ * the field.
+ */
+export function rewriteWorkerScope(value: string, fetched: FetchedUrl): string | undefined {
+  const { plan, origin, path } = fetched;
+  if (plan.isWholeOrigin || plan.pass.has('service-worker-allowed')) return value;
+  const scope = URL.parse(rewriteUrl(value, fetched), origin + encodePath(path));
+  const isWithin =
+    scope?.origin === origin && scope.pathname.startsWith(encodePath(plan.visiblePrefix));
+  return isWithin ? scope.pathname : undefined;
+}
+
+/**
+ * The Service-Worker-Allowed to add to a script that has none: by default its service worker may
+ * control its whole folder, which may contain pages outside the rule's path.
+ */
+export function defaultWorkerScope({ plan }: FetchedUrl): string | undefined {
+  if (plan.isWholeOrigin || plan.pass.has('service-worker-allowed')) return undefined;
+  return isFolder(plan) ? undefined : encodePath(plan.visiblePrefix);
+}
+
+/** Whether a rule covers exactly one folder, such as `/a/*`. */
+function isFolder({ visiblePrefix, visibleWildcard }: FetchPlan): boolean {
+  return visibleWildcard && visiblePrefix.endsWith('/');
+}
+
+/** The source that a URL belongs to, and its visible path; servers may name each other. */
+function sourceOf(
+  { origin, pathname }: URL,
+  { plan, source: asked, path }: FetchedUrl,
+): readonly [FetchSource, string] | undefined {
+  for (const source of [asked, ...plan.sources]) {
+    const visible = source.origin === origin && visiblePath(pathname, source, plan, path);
+    if (typeof visible === 'string') return [source, visible];
+  }
+  return undefined;
+}
+
+function visiblePath(
+  path: string,
+  source: FetchSource,
+  { visiblePrefix, visibleWildcard }: FetchPlan,
+  asked: string,
+): string | undefined {
+  if (source.wildcard === 'path' && visibleWildcard) {
+    const capture = captureIn(path, source);
+    return capture === undefined ? undefined : encodePath(visiblePrefix) + capture;
+  }
+  if (source.wildcard === 'query') return undefined;
+  return path === source.path ? encodePath(asked) : undefined;
+}
+
+/**
+ * Whether a path of the source is below the rule's folder: an application behind `/app/` that knows
+ * where it is visible says `/app/done`, while it gets `/done`. One that gets such paths as well
+ * means its own.
+ */
+function isVisible(path: string, { plan, target }: FetchedUrl): boolean {
+  const folder = encodePath(plan.visiblePrefix);
+  const isWithin = (one: string): boolean => `${one}/`.startsWith(folder);
+  return isFolder(plan) && folder !== '/' && isWithin(path) && !isWithin(pathIn(target));
+}
+
+/** The path of a target with a query. */
+function pathIn(target: string): string {
+  return target.split('?', 1)[0] ?? '';
+}
+
+/** Removes the query of the rule's source: it may be secret, and the server adds it again. */
+function withoutOwnQuery(search: string, own: string): string {
+  if (own === '' || !search.startsWith(`?${own}`)) return search;
+  const rest = search.slice(own.length + 1);
+  if (rest === '') return '';
+  return rest.startsWith('&') ? `?${rest.slice(1)}` : search;
+}
+
+/** Whether the paths of a source are the same as the visible ones. */
+function hasSamePaths({ plan: { visiblePrefix, visibleWildcard }, source }: FetchedUrl): boolean {
+  const isSameKind = visibleWildcard === (source.wildcard === 'path');
+  return isSameKind && source.path === encodePath(visiblePrefix) && source.suffix === '';
+}
+
+/**
+ * A Path outside the source's prefix has no visible counterpart: the visible prefix replaces it.
+ * One that is visible already stays.
+ */
+function cookiePath(path: string, fetched: FetchedUrl): string {
+  const { plan, source } = fetched;
+  const { visiblePrefix, visibleWildcard } = plan;
+  const folder = encodePath(visiblePrefix);
+  if (isVisible(path, fetched)) return path.startsWith(folder) ? path : escapedPath(visiblePrefix);
+  const isMapped = visibleWildcard && source.wildcard === 'path';
+  return escapedPath(visiblePrefix) + ((isMapped ? captureIn(path, source) : undefined) ?? '');
+}
+
+/** The part of a path that a source's `*` stands for; undefined for a path outside the source. */
+function captureIn(path: string, { path: prefix, suffix }: FetchSource): string | undefined {
+  const isUnder = path.startsWith(prefix) && path.endsWith(suffix);
+  if (!isUnder || path.length < prefix.length + suffix.length) return undefined;
+  return path.slice(prefix.length, path.length - suffix.length);
+}

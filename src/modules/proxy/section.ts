@@ -1,0 +1,282 @@
+import { proxyVersions } from '../../http/reading/proxy-protocol.ts';
+import { parseAuthority } from '../../model/network/authority.ts';
+import { balances } from './balance.ts';
+import {
+  checkIntervalMax,
+  checkIntervalMin,
+  fetchRetriesMax,
+  fetchSourcesMax,
+  sourceWeightMax,
+} from '../../model/limits.ts';
+import { isImplemented } from '../../model/method.ts';
+import { durationText, sizeText } from '../../model/common/units.ts';
+import { mountPath, origin } from '../../config/addresses.ts';
+import { escapedPath } from '../../model/path.ts';
+import { lineWords } from '../../config/include.ts';
+import { list, optional, repeatedIfAny, single, type ParsedKeys } from '../../config/ini-key.ts';
+import type { KeyText } from '../../config/key-text.ts';
+import type { LineProblem } from '../../config/problem.ts';
+import type { ParsedTemplates } from '../headers/header-lines.ts';
+import {
+  choice,
+  duration,
+  size,
+  wholeNumber,
+  wordOr,
+  yesNo,
+  type ValueParser,
+} from '../../config/values.ts';
+
+/** The path of a proxy: that of a mount, without a `*`. */
+const proxyPath: ValueParser<string> = (text) =>
+  text.includes('*')
+    ? { refused: 'remove the *: a proxy answers everything below its path' }
+    : mountPath(text);
+
+/**
+ * The URL of an application: http or https, without a user, a query or a `*`. With `srv+` in front,
+ * SRV records have the port.
+ */
+const applicationUrl: ValueParser<string> = (value) =>
+  /^(?:srv\+https?:\/\/[^:]*$|https?:)/i.test(value) &&
+  /^(?:srv\+)?https?:\/\/[^\s/?#@*\\]+(?:\/[^\s?#*\\]*)?$/i.test(value) &&
+  URL.canParse(value)
+    ? { value }
+    : { refused: 'write the URL of an application, such as `http://127.0.0.1:3000`' };
+
+/** The URL of one server of an application, as `applicationUrl`, but no service. */
+const serverUrl: ValueParser<string> = (value) =>
+  value.startsWith('srv+')
+    ? { refused: 'write the URL of a server, such as `http://127.0.0.1:3000`' }
+    : applicationUrl(value);
+
+/** A host with an optional port. */
+const hostText: ValueParser<string> = (text) => {
+  const value = parseAuthority(text, 'http');
+  return value === undefined
+    ? { refused: 'write `client`, `source`, or a host such as `app.example.com`' }
+    : { value };
+};
+
+/** The name of a method in capitals, or UPGRADE for websockets. */
+const method: ValueParser<string> = (value) =>
+  value === 'all' || value === 'UPGRADE' || (isImplemented(value) && value !== 'CONNECT')
+    ? { value }
+    : { refused: 'write `all`, or methods such as `GET, POST, UPGRADE`' };
+
+/** A path with an optional query, as it is sent to a source. */
+const checkPath: ValueParser<string> = (value) =>
+  /^\/[\x21\x22\x24-\x7e]*$/.test(value)
+    ? { value }
+    : { refused: 'write a path of the application, such as `/status`' };
+
+/** The keys of `[proxy.<name>]`: an application behind Waymark. */
+export const proxyKeys = {
+  origin: single(wordOr('*', origin), '*'),
+  /** A canonical path prefix that ends in `/`. */
+  path: single(proxyPath, '/', { write: escapedPath }),
+  /** The URLs of the application's servers. */
+  source: repeatedIfAny(applicationUrl),
+  methods: list(method, 'all'),
+  host: single(wordOr('client', wordOr('source', hostText)), 'client'),
+  /** By default that of `[fetch]`. */
+  timeout: optional(duration('1ms', '1d'), { field: 'timeoutMs', write: durationText }),
+  connect_timeout: optional(duration('1ms', '10m'), {
+    field: 'connectTimeoutMs',
+    write: durationText,
+  }),
+  max_body: optional(size, { field: 'bodyBytesMax', write: sizeText }),
+  cache: single(yesNo, 'yes'),
+  balance: single(choice(...balances), 'least'),
+  /** The weight of each source, in their order; empty for equal ones. */
+  weight: list(wholeNumber(0, sourceWeightMax), '', { field: 'weights' }),
+  retries: single(wholeNumber(0, fetchRetriesMax), '2'),
+  mirror: optional(serverUrl),
+  http_version: single(choice('1.1', '2'), '1.1'),
+  proxy_protocol: optional(choice(...proxyVersions)),
+  resolve: single(yesNo, 'no'),
+  health: optional(checkPath),
+  health_interval: single(duration(checkIntervalMin, checkIntervalMax), '10s', {
+    field: 'healthIntervalMs',
+    write: durationText,
+  }),
+};
+
+/** What the reference says about each key. */
+export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
+  origin: {
+    about: 'The origin that the application answers for; `*` for every origin.',
+    example: 'https://www.example.com',
+  },
+  path: {
+    about:
+      'The path of the URL that the application answers, and all below it; `/api` and `/api/` ' +
+      'mean the same. Files and stored pages come ' +
+      'first; among proxies and `content.fetch` rules the longest path does.',
+    example: '/api/',
+  },
+  source: {
+    about:
+      'The URL of the application, or of several servers of it. Without a path, the application ' +
+      'gets the path that the visitor sent; a path, also a bare `/`, replaces `path`. ' +
+      '`srv+http://_app._tcp.example.com` means the servers in the SRV records of that name.',
+    example: 'http://127.0.0.1:3000',
+  },
+  methods: {
+    about: 'The methods that are passed on; `UPGRADE` stands for websockets.',
+    example: 'GET, HEAD, POST, UPGRADE',
+  },
+  host: {
+    about: 'The Host that the application gets: that of the client, that of its source, or a name.',
+    example: 'source',
+  },
+  timeout: {
+    about:
+      'How long the application may take to answer, and may pause within its answer. By default ' +
+      'that of `[fetch]`.',
+    example: '5m',
+  },
+  connect_timeout: {
+    about: 'How long connecting to it may take. By default that of `[fetch]`.',
+    example: '500ms',
+  },
+  max_body: {
+    about: 'The longest content of a request that is passed on. By default that of `[fetch]`.',
+    example: '1GiB',
+  },
+  cache: {
+    about: 'Whether the shared cache stores answers that the application allows it to store.',
+    example: 'no',
+  },
+  balance: {
+    about:
+      'Which of several sources gets a request: the one with the fewest running requests for its ' +
+      'weight (`least`), the next one (`turn`), or always the same one for a visitor, by a ' +
+      '`cookie` (`waymark_source`) or by the `address`.',
+    example: 'cookie',
+  },
+  weight: {
+    about:
+      'The share of the requests that each source gets, in the order of the sources. A source of ' +
+      '0 gets requests only while all others fail. By default all are equal.',
+    example: '95, 5',
+  },
+  retries: {
+    about:
+      'How many other sources get a request that failed before it was sent, or that may be ' +
+      'repeated.',
+    example: '0',
+  },
+  mirror: {
+    about:
+      'A server that gets a copy of each request, whatever its method, to try it with real ' +
+      'traffic. Visitors never get its answers. Requests with more than 1 MiB of content, ' +
+      'websockets, and what the cache answers are not copied.',
+    example: 'http://127.0.0.1:3003',
+  },
+  http_version: {
+    about:
+      'The version of HTTP that the application gets: `2` over TLS, or in the clear (h2c). ' +
+      'gRPC needs it. Websockets are in HTTP/1.1 in any case.',
+    example: '2',
+  },
+  proxy_protocol: {
+    about:
+      'The version of the PROXY protocol by which each connection to the application names the ' +
+      'visitor. Each request then has a connection of its own.',
+    example: 'v2',
+  },
+  resolve: {
+    about:
+      'Whether each address of the name of a source is a server of its own, which gets its share ' +
+      'of the requests and can fail alone. DNS gets a new query when the TTL of an address ends.',
+    example: 'yes',
+  },
+  health: {
+    about:
+      'A path that Waymark asks each source for at intervals. A source that does not answer with ' +
+      '200 to 399 in time, twice in a row, gets requests only while there is no other.',
+    example: '/status',
+  },
+  health_interval: {
+    about: 'The time from one health check to the next. An answer may take as long, from 1 to 5 s.',
+    example: '2s',
+  },
+};
+
+type ParsedProxy = ParsedKeys<typeof proxyKeys>;
+
+/**
+ * Finds proxies that cannot work: without a source, or two with the same origin and path; and
+ * fields for a proxy that does not exist.
+ */
+export function proxyProblems({
+  proxies,
+  proxyRequestHeaders,
+  proxyHeaders,
+  includedFiles,
+}: {
+  readonly proxies: readonly ParsedProxy[];
+  readonly proxyRequestHeaders: readonly ParsedTemplates[];
+  readonly proxyHeaders: readonly ParsedTemplates[];
+  readonly includedFiles: readonly string[];
+}): readonly LineProblem[] {
+  const names = new Set(proxies.map(({ name }) => name));
+  const unowned = (sections: readonly ParsedTemplates[], part: string): readonly LineProblem[] =>
+    sections
+      .filter(({ name }) => !names.has(name))
+      .map(({ name, line }) => ({
+        line,
+        message: `[proxy.${name}.${part}] has no effect: there is no [proxy.${name}]`,
+      }));
+  return [
+    ...wrongProxies(proxies, includedFiles),
+    ...unowned(proxyRequestHeaders, 'request_headers'),
+    ...unowned(proxyHeaders, 'headers'),
+  ];
+}
+
+function wrongProxies(
+  proxies: readonly ParsedProxy[],
+  includedFiles: readonly string[],
+): readonly LineProblem[] {
+  const seen = new Map<string, ParsedProxy>();
+  return proxies.flatMap((proxy) => {
+    const { name, values, line, lines, isValid } = proxy;
+    if (!isValid) return [];
+    const title = `[proxy.${name}]`;
+    if (values.source.length === 0) {
+      const message = `${title} needs a \`source\`, such as \`source = http://127.0.0.1:3000\``;
+      return [{ line, message }];
+    }
+    if (values.source.length > fetchSourcesMax) {
+      const message = `${title} has more than ${fetchSourcesMax} sources: remove some`;
+      return [{ line: lines.get('source')?.[fetchSourcesMax] ?? line, message }];
+    }
+    const { weight } = values;
+    if (weight.length > 0 && weight.length !== values.source.length) {
+      const at = lines.get('weight')?.[0] ?? line;
+      const counts = `${values.source.length} for the ${values.source.length} sources`;
+      return [{ line: at, message: `\`weight\` of ${title} needs ${counts}, in their order` }];
+    }
+    if (weight.length > 0 && weight.every((one) => one === 0)) {
+      const at = lines.get('weight')?.[0] ?? line;
+      return [{ line: at, message: `\`weight\` of ${title}: one has to be more than 0` }];
+    }
+    if (values.methods.includes('all') && values.methods.length > 1) {
+      const at = lines.get('methods')?.[0] ?? line;
+      return [{ line: at, message: `\`methods\` of ${title}: \`all\` needs no other methods` }];
+    }
+    const place = `${values.origin} ${values.path}`;
+    const earlier = seen.get(place);
+    if (earlier === undefined) {
+      seen.set(place, proxy);
+      return [];
+    }
+    const same = `${title} has the same origin and path as [proxy.${earlier.name}]`;
+    const cure = 'give one of them another `path`, or list both URLs as `source[]` of one';
+    const at = lines.get('path')?.[0] ?? lines.get('origin')?.[0] ?? line;
+    const where = lineWords(earlier.line, at, includedFiles);
+    return [{ line: at, message: `${same}, in ${where}: ${cure}` }];
+  });
+}

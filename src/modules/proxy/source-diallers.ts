@@ -1,0 +1,66 @@
+import type { Config } from '../../config/config.ts';
+import { parseCidr } from '../../model/network/cidr.ts';
+import { createDialler, type Dialler } from '../../outbound/dialler.ts';
+import type { IniSettings } from './fetch-plan.ts';
+
+/** The diallers for the sources of rules. */
+export interface SourceDiallers extends Pick<Dialler, 'close' | 'cut'> {
+  /**
+   * The dialler for the sources of a rule, or for a server that the ini file names; websockets need
+   * HTTP/1.1.
+   */
+  of(
+    plan: {
+      readonly ini: Pick<IniSettings, 'connectTimeoutMs'> | undefined;
+      readonly isHttp2?: boolean;
+    },
+    upgrade?: 'websocket',
+  ): Dialler;
+}
+
+/** Every address: the ini file may name those of private networks. */
+const everywhere = ['0.0.0.0/0', '::/0'].flatMap((text) => parseCidr(text) ?? []);
+
+/**
+ * Creates diallers for sources, one for each set of their options. Page rules have `ofRules`, or
+ * one for HTTP/2 like it, which refuses private addresses. The proxies of the ini file have
+ * diallers of their own: a connection that one of them has made to a private address must not serve
+ * a page rule.
+ */
+export function createSourceDiallers(
+  ofRules: Dialler,
+  fetch: Config['fetch'],
+  {
+    connected,
+    traced,
+  }: {
+    readonly connected: (origin: string) => () => void;
+    /** Passes traces on, if there are any. */
+    readonly traced: (dialler: Dialler) => Dialler;
+  },
+): SourceDiallers {
+  const others = new Map<string, Dialler>();
+  return {
+    of({ ini, isHttp2: speaksHttp2 }, upgrade) {
+      const isHttp2 = speaksHttp2 === true && upgrade === undefined;
+      if (ini === undefined && !isHttp2) return ofRules;
+      const connectTimeoutMs = ini?.connectTimeoutMs ?? fetch.connectTimeoutMs;
+      const key = `${ini === undefined ? 'rules' : 'proxies'} ${connectTimeoutMs} ${isHttp2}`;
+      let dialler = others.get(key);
+      if (dialler === undefined) {
+        const allowPrivate = ini === undefined ? fetch.allowPrivate : everywhere;
+        const { timeoutMs } = fetch;
+        const options = { allowPrivate, connectTimeoutMs, timeoutMs, isHttp2, connected };
+        dialler = traced(createDialler(options));
+        others.set(key, dialler);
+      }
+      return dialler;
+    },
+    async close() {
+      await Promise.all([ofRules, ...others.values()].map((one) => one.close()));
+    },
+    cut() {
+      for (const one of [ofRules, ...others.values()]) one.cut();
+    },
+  };
+}

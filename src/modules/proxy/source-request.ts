@@ -1,0 +1,300 @@
+import { requireIntactBody } from '../../http/content/broken-content.ts';
+import { finished, Readable } from 'node:stream';
+import { countPassedBytes } from '../../outbound/passed-bytes.ts';
+import { replyField, withoutFields, type FieldList } from '../../http/reply.ts';
+import { proxyHeader } from '../../http/reading/proxy-protocol.ts';
+import type { ContentRequest } from '../../http/request.ts';
+import { Failure } from '../../model/failure.ts';
+import type { OutboundRequest } from '../../outbound/dialler.ts';
+import type { SourceResponse } from '../../outbound/exchange.ts';
+import { responseFields } from './response-fields.ts';
+import { isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
+import type { Balancer } from './balancer.ts';
+import { stickyCookie } from './source-cookie.ts';
+import { requestFields, requestTrailers } from './request-fields.ts';
+import type { ContentCopy, Mirror } from './mirror.ts';
+import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
+import type { SourceHealth } from './source-health.ts';
+import type { SourceNames } from './source-names.ts';
+import type { SourceDiallers } from './source-diallers.ts';
+import {
+  sourceTargets,
+  type FetchPlan,
+  type PlannedSource,
+  type SourceTarget,
+  type TargetRequest,
+} from './fetch-plan.ts';
+
+/**
+ * The dependencies of requests: `via` is this server's name in Via fields, `bodyBytesMax` limits
+ * the content of a request.
+ */
+export interface SourceRequestParts {
+  readonly diallers: Pick<SourceDiallers, 'of'>;
+  readonly health: SourceHealth;
+  readonly balancer: Balancer;
+  readonly names: SourceNames;
+  readonly mirror: Mirror;
+  readonly statistics: SourceStatistics;
+  readonly bodyBytesMax: number;
+  readonly via: string;
+}
+
+/** The response of a source, with its fields as the client gets them. */
+export interface FetchedResponse {
+  readonly answer: SourceResponse;
+  readonly fields: FieldList;
+  /** Fields for this client only, which no cache stores. */
+  readonly ownFields: FieldList | undefined;
+}
+
+/**
+ * Sends a request to the source of a plan, or to several until one answers. Rejects as the dialler
+ * does, with `not_found` if the path of the request would leave every source, and `too_large`.
+ */
+export async function sendToSource(
+  { diallers, health, balancer, names, mirror, statistics, via, ...limits }: SourceRequestParts,
+  plan: FetchPlan,
+  request: ContentRequest,
+  upgrade?: 'websocket',
+): Promise<FetchedResponse> {
+  const { method, signal, interim } = request;
+  const bodyBytesMax = plan.ini?.bodyBytesMax ?? limits.bodyBytesMax;
+  const dialler = diallers.of(plan, upgrade);
+  // A gap of time in front of the check of the content, which may break in it.
+  const sources = plan.isResolved ? await names.serversOf(plan) : plan.sources;
+  const body = bodyOf(request, bodyBytesMax);
+  const targets = requireTargets(plan.isResolved ? { ...plan, sources } : plan, request);
+  const sent = {
+    method,
+    fields: requestFields(plan, request, body !== undefined, via),
+    signal,
+    timeoutMs: plan.timeoutMs,
+    ...(body !== undefined && contentExtras(plan, request)),
+    ...(upgrade !== undefined && { upgrade }),
+    ...preambleOf(plan, request.address),
+  };
+  const isCopied = plan.mirror !== undefined && upgrade === undefined;
+  const copy = isCopied ? mirror.copy(plan, request, sent, body !== undefined) : undefined;
+  const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
+    responseFields(
+      fields,
+      { plan, source, target, origin: request.origin, path: request.path },
+      via,
+    );
+  let resends = -1;
+  const sendTo: SendTo = (to, begun) => {
+    resends += 1;
+    const counted = statistics.start(to.source.server);
+    const answer = dialler.send({
+      ...sent,
+      ...placeOf(plan, to.source, sent.fields),
+      target: to.target,
+      resends,
+      body: body && limitBody(body, bodyBytesMax, copy),
+      // A 1xx has no content (RFC 9110 §8.6).
+      interim:
+        interim &&
+        ((status, fields) => {
+          interim(status, withoutFields(clientFields(fields, to), 'content-length'));
+        }),
+      ...(begun !== undefined && { begun }),
+    });
+    return countAnswer(answer, counted, request);
+  };
+  const [only] = targets;
+  if (sources.length === 1) {
+    const answer = requireUsable(await sendTo(only));
+    return { answer, fields: clientFields(answer.fields, only), ownFields: undefined };
+  }
+  const ordered = balancer.order(plan, targets, request).slice(0, plan.retries + 1);
+  const tried = { method, body, signal };
+  const { target, answer } = await sendWithFailover(ordered, tried, {
+    ...{ sendTo, health },
+    checkPath: plan.health?.path,
+  });
+  const cookie = stickyCookie(plan, target, request);
+  return {
+    answer: requireUsable(answer),
+    fields: clientFields(answer.fields, target),
+    ownFields: cookie === undefined ? undefined : ['Set-Cookie', cookie],
+  };
+}
+
+/**
+ * Where to connect to for a source. Its certificate has the name of the source, whatever Host the
+ * client has sent and whichever address is used.
+ */
+function placeOf(
+  { host }: FetchPlan,
+  { origin, server }: PlannedSource,
+  fields: readonly string[],
+): Pick<OutboundRequest, 'origin' | 'serverName' | 'fields'> {
+  const isPlain = host !== 'client' || origin.startsWith('http:');
+  if (server === origin && isPlain) return { origin, serverName: undefined, fields };
+  const { protocol, hostname, host: authority } = new URL(origin);
+  return {
+    origin: server,
+    serverName: protocol === 'https:' ? hostname : undefined,
+    fields: host === 'source' ? [...fields, 'host', authority] : fields,
+  };
+}
+
+/** Counts the outcome of a request; returns the answer unchanged. */
+async function countAnswer(
+  coming: Promise<SourceResponse>,
+  counted: CountedRequest,
+  { signal, sourceAnswered }: ContentRequest,
+): Promise<SourceResponse> {
+  try {
+    const answer = await coming;
+    const ms = counted.answered(answer.status);
+    sourceAnswered?.(ms);
+    return whenDone(answer, () => {
+      counted.ended();
+    });
+  } catch (thrown) {
+    if (isSourceFailure(thrown) && !signal.aborted) counted.failed(thrown.message);
+    counted.ended();
+    throw thrown;
+  }
+}
+
+/** An answer that calls a function once, when its content has ended or is not wanted. */
+function whenDone(answer: SourceResponse, done: () => void): SourceResponse {
+  if (answer.connection !== undefined) {
+    answer.connection.once('close', done);
+    return answer;
+  }
+  return {
+    ...answer,
+    content() {
+      const content = answer.content();
+      if (content instanceof Readable) content.once('close', done);
+      else done();
+      return content;
+    },
+    discard() {
+      answer.discard();
+      done();
+    },
+  };
+}
+
+/**
+ * Rejects an answer that no client could read: with a compressing transfer coding, which TE did not
+ * request (RFC 9112 §6.1, §7.4) and which no field would name to the client, or with a status
+ * beyond 599 (RFC 9110 §15), which HTTP/2 cannot carry.
+ */
+function requireUsable(answer: SourceResponse): SourceResponse {
+  const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
+  if (!isCompressed && answer.status <= lastStatus) return answer;
+  answer.discard();
+  const what = isCompressed ? 'a transfer coding that was not requested' : 'an invalid status';
+  throw new Failure('bad_gateway', `The source answered with ${what}.`);
+}
+
+/** All registered transfer codings (RFC 9112 §12.2) except chunked. */
+const compressing = /(?:^|[\s,])(?:deflate|(?:x-)?(?:gzip|compress))(?:[\s,;]|$)/i;
+
+const lastStatus = 599;
+
+/** Content of a GET or HEAD has no meaning (RFC 9110 §9.3.1) and is not forwarded. */
+function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Readable | undefined {
+  if (body === undefined || method === 'GET' || method === 'HEAD') return undefined;
+  if (Number(fields['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
+  // It broke before it was read: the source would wait for the rest.
+  requireIntactBody(body);
+  if (body.destroyed && !body.readableEnded) {
+    // An `error` event may still follow; without a listener it would end the process.
+    body.on('error', () => undefined);
+    throw new Failure('invalid', 'The content of the request is not complete.');
+  }
+  return body;
+}
+
+/** The header of the PROXY protocol in front of a request, if its source gets one. */
+export function preambleOf(
+  { ini }: Pick<FetchPlan, 'ini'>,
+  clientAddress: string,
+): Pick<OutboundRequest, 'preamble'> {
+  const version = ini?.proxyProtocol;
+  return version === undefined ? {} : { preamble: proxyHeader(version, clientAddress) };
+}
+
+/** What belongs to the content of a request: its trailer fields, and the decision about it. */
+function contentExtras(
+  plan: FetchPlan,
+  { fields, trailers }: ContentRequest,
+): Pick<OutboundRequest, 'trailers' | 'expectsContinue'> {
+  // HTTP/1.1 needs another client for them, and a request says there that they follow.
+  const hasTrailers = plan.isHttp2 || fields.trailer !== undefined;
+  return {
+    ...(hasTrailers &&
+      trailers !== undefined && { trailers: () => requestTrailers(plan, trailers()) }),
+    ...(fields.expect !== undefined && { expectsContinue: true }),
+  };
+}
+
+/** The targets of a request; throws `not_found` if there are none. */
+export function requireTargets(
+  plan: Parameters<typeof sourceTargets>[0],
+  asked: TargetRequest,
+): readonly [SourceTarget, ...SourceTarget[]] {
+  const [first, ...others] = sourceTargets(plan, asked);
+  if (first === undefined) throw new Failure('not_found', 'There is no page here.');
+  return [first, ...others];
+}
+
+/**
+ * Passes on the content of a request as fast as the source reads. Fails with `too_large` beyond
+ * `bytesMax`, or as the content fails. Destroying it leaves the request's own stream paused and
+ * undestroyed, since the reply still goes out over its connection.
+ */
+export function limitBody(body: Readable, bytesMax: number, copy?: ContentCopy): Readable {
+  let bytes = 0;
+  let isRead = false;
+  const metered = new Readable({
+    read() {
+      // A `data` listener starts the flow: content for a source that never reads must stay put.
+      if (!isRead) body.on('data', take);
+      isRead = true;
+      body.resume();
+    },
+    destroy(error, done) {
+      // An `error` event may still follow; without a listener it would end the process.
+      if (body.destroyed) body.on('error', () => undefined);
+      stopWatching();
+      body.off('data', take).pause();
+      done(error);
+    },
+  });
+  const take = (chunk: Buffer): void => {
+    bytes += chunk.length;
+    countPassedBytes(chunk.length);
+    copy?.add(chunk);
+    if (bytes > bytesMax) metered.destroy(bodyTooLarge(bytesMax));
+    else if (!metered.push(chunk)) body.pause();
+  };
+  const stopWatching = finished(body, { writable: false }, (error) => {
+    if (error) metered.destroy(error);
+    else {
+      metered.push(null);
+      copy?.end();
+    }
+  });
+  // The sender removes its listener once it has the answer.
+  metered.on('error', () => undefined);
+  return metered;
+}
+
+/** The failure for a request whose content exceeds the limit. */
+function bodyTooLarge(bytesMax: number): Failure {
+  return new Failure(
+    'too_large',
+    `The content is too long: this page accepts up to ${bytesMax} bytes.`,
+    {
+      limit: 'content_size',
+    },
+  );
+}
