@@ -44,7 +44,7 @@ import {
   loadPublicFiles,
   type PublicFiles,
 } from './modules/console/public-files.ts';
-import { VisitCounter } from './breadcrumbs/visit-counter.ts';
+import { VisitCounter } from './modules/breadcrumbs/visit-counter.ts';
 import { VisitDatabase } from './modules/visits/visit-database.ts';
 import { RequestVisits } from './modules/visits/request-visits.ts';
 import { createRenderedPages, type RenderedPages } from './modules/rendering/rendered-pages.ts';
@@ -60,14 +60,14 @@ import {
   fromCluster,
 } from './modules/assets/missing-files.ts';
 import { createVariants } from './modules/assets/variants.ts';
-import { createRuleCache } from './rules/rule-cache.ts';
-import { createStoredPages } from './pages/stored-pages.ts';
+import { createRuleCache } from './modules/rules/rule-cache.ts';
+import { createStoredPages } from './modules/rules/pages/stored-pages.ts';
 import { IndexBuilder } from './store/index-builder.ts';
 import type { Notice } from './store/shared/entry.ts';
 import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
 import { applyPurge } from './modules/cache/operations.ts';
-import { ScheduledPublisher } from './api/drafts/scheduled-publisher.ts';
+import { ScheduledPublisher } from './modules/drafts/operations/scheduled-publisher.ts';
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { KeyUseRecorder } from './modules/keys/key-use-recorder.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';

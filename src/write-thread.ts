@@ -8,14 +8,14 @@ import { largeWritesWaitingMax } from './api/limits.ts';
 import { silentLog } from './observability/log.ts';
 import { openData } from './data.ts';
 import type { Config } from './config/config.ts';
-import { draftStore, openDraftNamed } from './store/drafts/draft-store.ts';
+import { draftStore, openDraftNamed } from './modules/drafts/log/draft-store.ts';
 import type { Store } from './store/store.ts';
 import { createSecret } from './webhooks/sign.ts';
 import { runRevert } from './api/records/invalidate.ts';
 import type { RevertRequest } from './api/records/revert.ts';
-import { runPublish, type PublishRequest } from './api/drafts/publish.ts';
+import { runPublish, type PublishRequest } from './modules/drafts/operations/publish.ts';
 import type { WriteReport } from './api/records/commit-once.ts';
-import { runUndo, type UndoRequest } from './api/drafts/undo.ts';
+import { runUndo, type UndoRequest } from './modules/drafts/operations/undo.ts';
 import { recordFamilies } from './api/table.ts';
 import {
   runImport,

@@ -2,7 +2,7 @@
 // come. Its arguments are the data folder and the number of its rules; it prints MatchTimes as
 // JSON.
 import { uuidv7 } from 'uuidv7';
-import { possibleWinners, sortByPrecedence } from '../../src/rules/matcher.ts';
+import { possibleWinners, sortByPrecedence } from '../../src/modules/rules/matcher.ts';
 import { openStore } from '../../src/store/open.ts';
 import { visitOf } from './fill.ts';
 import { percentilesOf, type MatchTimes } from './matching.ts';

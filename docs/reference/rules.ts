@@ -1,12 +1,12 @@
-import { engineSchemas } from '../../src/api/rules/enginedata.ts';
-import { kindSchemas } from '../../src/api/rules/kind-schemas.ts';
-import { fieldDefinitions } from '../../src/api/rules/fields.ts';
-import { ruleSchema } from '../../src/api/rules/rule-schema.ts';
+import { engineSchemas } from '../../src/modules/rules/operations/enginedata.ts';
+import { kindSchemas } from '../../src/modules/rules/operations/kind-schemas.ts';
+import { fieldDefinitions } from '../../src/modules/rules/operations/fields.ts';
+import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
 import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
 import { hookSchema } from '../../src/api/webhooks/hook-schema.ts';
 import { knownEventTypes } from '../../src/model/stored/event-types.ts';
 import type { JsonObject } from '../../src/model/json/json.ts';
-import { ruleKinds, type RuleKind } from '../../src/model/stored/rule.ts';
+import { ruleKinds, type RuleKind } from '../../src/modules/rules/rule.ts';
 import { markdownTable, membersTable } from './schema-text.ts';
 
 const kindTexts: Readonly<Record<RuleKind, string>> = {

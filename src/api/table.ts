@@ -1,10 +1,10 @@
 import { invalidateAsset, listAssets, readAsset } from '../modules/assets/operations/assets.ts';
-import { breadcrumbVisits } from './breadcrumb-visits.ts';
+import { breadcrumbVisits } from '../modules/breadcrumbs/visits.ts';
 import { visitSummary } from '../modules/visits/visit-summary.ts';
 import { cacheStatus, listCache, purgeCache } from '../modules/cache/operations.ts';
 import { insertKey, listKeys, revokeKeyById } from '../modules/keys/keys.ts';
 import { listChanges } from '../modules/status/list-changes.ts';
-import { listDraftChanges } from './drafts/changes.ts';
+import { listDraftChanges } from '../modules/drafts/operations/changes.ts';
 import { compareDraft } from '../modules/compare/compare.ts';
 import {
   approveDraft,
@@ -16,15 +16,15 @@ import {
   readDraft,
   submitDraft,
   unscheduleDraft,
-} from './drafts/drafts.ts';
-import { previewDraft, revokePreview } from './drafts/previews.ts';
-import { publishDraft } from './drafts/publish.ts';
-import { undoDraft } from './drafts/undo.ts';
+} from '../modules/drafts/operations/drafts.ts';
+import { previewDraft, revokePreview } from '../modules/drafts/operations/previews.ts';
+import { publishDraft } from '../modules/drafts/operations/publish.ts';
+import { undoDraft } from '../modules/drafts/operations/undo.ts';
 import { followAccess } from '../modules/status/live-access-operation.ts';
 import { metricsSeries } from '../modules/status/metrics-series.ts';
-import { listTimes } from './rules/times.ts';
-import { replaceInRules } from './rules/replace.ts';
-import { ruleTree } from './rules/tree.ts';
+import { listTimes } from '../modules/rules/operations/times.ts';
+import { replaceInRules } from '../modules/rules/replace/replace.ts';
+import { ruleTree } from '../modules/rules/operations/tree.ts';
 import { endLogin, listLogins, openConsole } from '../modules/console/sessions/logins.ts';
 import {
   endSession,
@@ -41,18 +41,18 @@ import { followLog, readLogEnd, readLogRows } from '../modules/nodes/operations/
 import { discardEntry, listOutbox, retryEntry } from '../modules/nodes/operations/outbox.ts';
 import { listNodes, reportNode } from '../modules/nodes/operations/reports.ts';
 import { readNodeSecrets } from '../modules/nodes/operations/secrets.ts';
-import { explainRequest } from './rules/explain.ts';
-import { followPlace } from './rules/follow.ts';
-import { getContent } from './rules/get-content.ts';
+import { explainRequest } from '../modules/rules/operations/explain.ts';
+import { followPlace } from '../modules/rules/operations/follow.ts';
+import { getContent } from '../modules/rules/operations/get-content.ts';
 import { getRender } from '../modules/rendering/get-render.ts';
-import { getResolve, linkHtm } from './rules/get-resolve.ts';
-import { getRule } from './rules/get.ts';
+import { getResolve, linkHtm } from '../modules/breadcrumbs/get-resolve.ts';
+import { getRule } from '../modules/rules/operations/get.ts';
 import { rowFamily, type RowParts } from './rows/row-family.ts';
 import { checkRow } from './rows/check.ts';
 import { getRow, getTableSchema } from './rows/row-reads.ts';
 import { subscribeToRows } from './rows/subscribe.ts';
-import { ruleFamily, type RuleParts } from './rules/rule-family.ts';
-import { subscribeToRules } from './rules/subscribe.ts';
+import { ruleFamily, type RuleParts } from '../modules/rules/operations/rule-family.ts';
+import { subscribeToRules } from '../modules/rules/operations/subscribe.ts';
 import { serverConfiguration } from '../modules/status/server-configuration.ts';
 import { serverStatus } from '../modules/status/server-status.ts';
 import { subscribeToState } from '../modules/status/server-subscribe.ts';

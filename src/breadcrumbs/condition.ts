@@ -3,7 +3,7 @@ import type { Fields } from '../http/request.ts';
 import type { Json, JsonObject } from '../model/json/json.ts';
 import type { DeviceClass, Visitor, VisitorNeeds } from '../model/visitor.ts';
 import type { EvaluationContext } from './evaluation-context.ts';
-import { conditionValuesMax } from './limits.ts';
+import { conditionValuesMax } from '../modules/breadcrumbs/limits.ts';
 
 /** One parsed condition of an `if`. */
 export interface Condition {

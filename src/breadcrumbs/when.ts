@@ -4,7 +4,7 @@ import { millionths, type VisitorNeeds } from '../model/visitor.ts';
 import type { Condition, ConditionVisit } from './condition.ts';
 import { parseConditions } from './conditions/table.ts';
 import type { EvaluationContext } from './evaluation-context.ts';
-import { breadcrumbBranchesMax } from './limits.ts';
+import { breadcrumbBranchesMax } from '../modules/breadcrumbs/limits.ts';
 
 /** One branch of a `when` with its answer. */
 export interface Branch<T> {

@@ -66,7 +66,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'rule',
     summary: 'read and write page rules',
-    load: async () => (await import('./remote/rule.ts')).defineRule,
+    load: async () => (await import('../modules/rules/command.ts')).defineRule,
   },
   {
     name: 'hook',
@@ -76,12 +76,12 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'draft',
     summary: 'make, compare and publish drafts',
-    load: async () => (await import('./remote/draft.ts')).defineDraft,
+    load: async () => (await import('../modules/drafts/command.ts')).defineDraft,
   },
   {
     name: 'schedule',
     summary: 'show what happens at which time',
-    load: async () => (await import('./remote/schedule.ts')).defineSchedule,
+    load: async () => (await import('../modules/drafts/schedule-command.ts')).defineSchedule,
   },
   {
     name: 'mcp',
@@ -111,7 +111,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'breadcrumb',
     summary: 'show the visits of breadcrumbs',
-    load: async () => (await import('./remote/breadcrumb.ts')).defineBreadcrumb,
+    load: async () => (await import('../modules/breadcrumbs/command.ts')).defineBreadcrumb,
   },
   {
     name: 'log',

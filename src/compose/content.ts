@@ -15,9 +15,9 @@ import {
 } from '../modules/headers/response-headers.ts';
 import type { Login } from '../modules/login/login.ts';
 import { newId, now } from '../model/common/clock.ts';
-import { proxyId } from '../model/stored/rule.ts';
+import { proxyId } from '../modules/rules/rule.ts';
 import { createAccessRules } from '../modules/logs/access-rules.ts';
-import { createGenericPages } from '../pages/generic-pages.ts';
+import { createGenericPages } from '../modules/rules/pages/generic-pages.ts';
 import { configuredProxies } from '../modules/proxy/configured-proxies.ts';
 import type { SourceDiallers } from '../modules/proxy/source-diallers.ts';
 import type { RowReader } from '../modules/rendering/rendered-pages.ts';

@@ -1,21 +1,21 @@
 import { LRUCache } from 'lru-cache';
 import { createAssetReader } from '../modules/assets/asset.ts';
 import type { Authenticate } from '../api/keys/authenticate.ts';
-import { openDraftSeen } from '../api/bounds/drafts.ts';
+import { openDraftSeen } from '../modules/drafts/bounds.ts';
 import type { Execute } from '../api/execute.ts';
 import { bindOperations, type Operation } from '../api/operation.ts';
 import { createPageRows, createPastRows, createRowsFor } from '../modules/rendering/page-rows.ts';
 import { operations as definitions, type OperationParts } from '../api/table.ts';
-import { previewedDraft } from '../api/drafts/previews.ts';
+import { previewedDraft } from '../modules/drafts/operations/previews.ts';
 import type { SiteAccess } from '../site/site-access.ts';
-import type { SiteDraft } from '../model/stored/draft.ts';
+import type { SiteDraft } from '../modules/drafts/draft.ts';
 import { now } from '../model/common/clock.ts';
 import { Failure } from '../model/failure.ts';
 import type { Caller } from '../model/stored/key.ts';
 import type { RenderedPages } from '../modules/rendering/rendered-pages.ts';
-import { createRuleCache } from '../rules/rule-cache.ts';
+import { createRuleCache } from '../modules/rules/rule-cache.ts';
 import { createSite, type SiteParts } from '../site/site.ts';
-import { draftStore } from '../store/drafts/draft-store.ts';
+import { draftStore } from '../modules/drafts/log/draft-store.ts';
 import type { Store } from '../store/store.ts';
 
 /** The site and the operations of drafts (docs/design/drafts.md). */

@@ -12,7 +12,7 @@ import { namesOrigin, type Config } from '../config/config.ts';
 import type { HostClient } from '../modules/hosts/host-client.ts';
 import { newId, now } from '../model/common/clock.ts';
 import type { JsonObject } from '../model/json/json.ts';
-import { builtInEngines } from '../model/stored/rule.ts';
+import { builtInEngines } from '../modules/rules/rule.ts';
 import { createCentralClient } from '../modules/nodes/central-client.ts';
 import { createPassOn, type PassOn } from '../modules/nodes/pass-on.ts';
 import { readSeries } from '../modules/status/series-recorder.ts';

@@ -1,4 +1,4 @@
-import { proxyId, ruleName, type RuleKind } from './stored/rule.ts';
+import { proxyId, ruleName, type RuleKind } from '../modules/rules/rule.ts';
 
 /** The sources of content in their order of precedence (docs/design/requests.md#precedence). */
 export const sourceNames = [

@@ -18,7 +18,7 @@ import {
 import type { Failure } from '../model/failure.ts';
 import { hasScope, type Caller } from '../model/stored/key.ts';
 import { servicePath } from '../model/path.ts';
-import { previewToken } from '../model/preview.ts';
+import { previewToken } from '../modules/drafts/preview-cookie.ts';
 import { consoleOriginReply, withoutConsoleWorker } from '../modules/console/console.ts';
 import { passContentOn } from './h1/body.ts';
 import {
@@ -28,7 +28,7 @@ import {
   type IncomingRequest,
 } from './incoming-request.ts';
 import { sentAccept, type Arrived, type Exchange, type Sent } from './exchange.ts';
-import { previewReply } from './answers/draft-preview.ts';
+import { previewReply } from '../modules/drafts/preview-answer.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './answers/failures.ts';
 import { peerAddress } from './listening/peer.ts';
 import { contentBegun } from './answers/send-content.ts';

@@ -5,7 +5,7 @@ import type { AssetPages } from '../modules/assets/asset-pages.ts';
 import type { ResponseHeaders } from '../modules/headers/response-headers.ts';
 import type { Rates } from '../modules/rates/rates.ts';
 import type { Config } from '../config/config.ts';
-import type { SiteDraft } from '../model/stored/draft.ts';
+import type { SiteDraft } from '../modules/drafts/draft.ts';
 import type { AccessRules } from '../modules/logs/access-rules.ts';
 import type { Caller } from '../model/stored/key.ts';
 import type { Tracer } from '../observability/trace.ts';

@@ -1,14 +1,14 @@
 import type { Reads } from '../store/store.ts';
-import type { BranchOutcome } from '../breadcrumbs/branches.ts';
-import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
+import type { BranchOutcome } from '../modules/breadcrumbs/branches.ts';
+import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../modules/breadcrumbs/resolve.ts';
 import type { FieldList, Reply } from '../http/reply.ts';
 import type { AccessClient, ContentRequest, Fields, RequestTarget } from '../http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
 import type { CanonicalPath } from '../model/path.ts';
-import type { FoundRule, Resolution } from '../model/stored/rule.ts';
-import type { Rule, StoredRule } from '../model/stored/rule.ts';
+import type { FoundRule, Resolution } from '../modules/rules/rule.ts';
+import type { Rule, StoredRule } from '../modules/rules/rule.ts';
 import type { RowReader } from '../modules/rendering/rendered-pages.ts';
-import type { CandidateReads } from '../rules/matcher.ts';
+import type { CandidateReads } from '../modules/rules/matcher.ts';
 import type { PageRequest } from '../rules/source.ts';
 import type { Disk } from '../modules/files/disk.ts';
 

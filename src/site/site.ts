@@ -1,9 +1,9 @@
 import type { AccessGuard } from '../modules/access/access-guard.ts';
 import type { Rates } from '../modules/rates/rates.ts';
 import type { SiteAccess } from './site-access.ts';
-import { branchOutcomes } from '../breadcrumbs/branches.ts';
-import { explainKey } from '../breadcrumbs/explain.ts';
-import { breadcrumbReply, cachingFields, resolutionData } from '../breadcrumbs/reply.ts';
+import { branchOutcomes } from '../modules/breadcrumbs/branches.ts';
+import { explainKey } from '../modules/breadcrumbs/explain.ts';
+import { breadcrumbReply, cachingFields, resolutionData } from '../modules/breadcrumbs/reply.ts';
 import {
   breadcrumbCandidates,
   resolveKey,
@@ -11,25 +11,25 @@ import {
   type BreadcrumbStart,
   type BreadcrumbVisit,
   type ResolvedBreadcrumb,
-} from '../breadcrumbs/resolve.ts';
-import type { CountVisit } from '../breadcrumbs/visit-counter.ts';
+} from '../modules/breadcrumbs/resolve.ts';
+import type { CountVisit } from '../modules/breadcrumbs/visit-counter.ts';
 import { limitFreshness } from '../http/representation/limited-freshness.ts';
 import type { Reply } from '../http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../http/request.ts';
 import { headerRulesFor, type HeaderRule } from '../modules/headers/response-headers.ts';
 import { winnerName, type Explanation } from '../model/explanation.ts';
 import { Failure } from '../model/failure.ts';
-import { accessOf, proxyName, type Rule } from '../model/stored/rule.ts';
-import type { GenericPages } from '../pages/generic-pages.ts';
-import type { StoredPages } from '../pages/stored-pages.ts';
+import { accessOf, proxyName, type Rule } from '../modules/rules/rule.ts';
+import type { GenericPages } from '../modules/rules/pages/generic-pages.ts';
+import type { StoredPages } from '../modules/rules/pages/stored-pages.ts';
 import type { Fetcher, OpenedWebsocket } from '../modules/proxy/fetcher.ts';
 import type { RenderedPages, RowReader } from '../modules/rendering/rendered-pages.ts';
-import { withConfiguredRules } from '../rules/configured-rules.ts';
-import { findRule } from '../rules/find.ts';
+import { withConfiguredRules } from '../modules/rules/configured-rules.ts';
+import { findRule } from '../modules/rules/find.ts';
 import { createAssetReader, type AssetReader } from '../modules/assets/asset.ts';
 import type { AssetPages } from '../modules/assets/asset-pages.ts';
-import { rulesAtTime, type RuleReader } from '../rules/valid-rules.ts';
-import { candidatesFor } from '../rules/matcher.ts';
+import { rulesAtTime, type RuleReader } from '../modules/rules/valid-rules.ts';
+import { candidatesFor } from '../modules/rules/matcher.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from '../rules/source.ts';
 import { diskSource, fallbackSource, hasFile } from '../modules/files/disk-sources.ts';
 import type { Disk, FailedRequest } from '../modules/files/disk.ts';
@@ -48,7 +48,7 @@ import { precedenceOf, type Precedence } from './precedence.ts';
 import type { MountRedirects, RedirectsOfSite } from '../modules/redirects/redirect-lists.ts';
 import { redirectSource } from '../modules/redirects/redirect-source.ts';
 import { rewriteSource, type Rewriter } from '../modules/redirects/rewrite-source.ts';
-import { failureOf, fetchedSource, storedSource } from './rule-sources.ts';
+import { failureOf, fetchedSource, storedSource } from '../modules/rules/pages/rule-sources.ts';
 import { withSlashRedirect } from './single-slashes.ts';
 
 /** The parts of a site. */

@@ -15,7 +15,7 @@ import {
 } from './databases.ts';
 import { createDeliveryLog } from './deliveries/delivery-log.ts';
 import { createLocalDeliveryWriter } from './deliveries/delivery-writer.ts';
-import { createDraftReads } from './drafts/draft-reads.ts';
+import { createDraftReads } from '../modules/drafts/log/draft-reads.ts';
 import { backUp } from '../modules/upkeep/backup.ts';
 import {
   damageFailure,
@@ -42,7 +42,7 @@ import { outboxMaxDefault } from './limits.ts';
 import type { OutboxMax } from '../modules/nodes/log/outbox.ts';
 import { createOutbox } from '../modules/nodes/log/outbox-entries.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
-import { putRuleAssets } from './projections/rule-assets.ts';
+import { putRuleAssets } from '../modules/rules/log/rule-assets.ts';
 import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
 import { createReads } from './projections/reads.ts';
 import { joinCluster, leaveShared, type Sharing } from '../modules/cluster/log/join.ts';

@@ -6,12 +6,12 @@ import type {
   HistoryRow,
   RevertibleFamily,
 } from '../model/stored/change.ts';
-import type { DraftedFamily, SiteDraft } from '../model/stored/draft.ts';
+import type { DraftedFamily, SiteDraft } from '../modules/drafts/draft.ts';
 import type { Failure } from '../model/failure.ts';
 import type { HookSecret, StoredHook } from '../model/stored/hook.ts';
 import type { ApiKey } from '../model/stored/key.ts';
 import type { Row, Scalar, StoredRow } from '../model/stored/row.ts';
-import type { Candidate, StoredRule } from '../model/stored/rule.ts';
+import type { Candidate, StoredRule } from '../modules/rules/rule.ts';
 import type { StoredTable } from '../model/stored/table.ts';
 import type { CacheUse } from '../observability/memory-use.ts';
 import type { Deliveries } from './deliveries/deliveries.ts';
@@ -27,8 +27,8 @@ import type { SharedFiles } from './shared/shared-files.ts';
 import type { SharedPlace } from './shared/shared-place.ts';
 import type { ReadValues, Values } from './shared/shared-values.ts';
 import type { ClusterTask } from '../modules/cluster/log/task-turn.ts';
-import type { TreeReads } from './projections/path-tree.ts';
-import type { RulePlace } from './projections/rule-index.ts';
+import type { TreeReads } from '../modules/rules/log/path-tree.ts';
+import type { RulePlace } from '../modules/rules/log/rule-index.ts';
 
 /**
  * The request that used an idempotency key (docs/design/history.md#idempotency-and-concurrency).

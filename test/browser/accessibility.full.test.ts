@@ -1,6 +1,6 @@
 import { after, suite, test } from 'node:test';
 import { postOperation, startSite } from '../harness.ts';
-import { builtInEngines } from '../../src/model/stored/rule.ts';
+import { builtInEngines } from '../../src/modules/rules/rule.ts';
 import { assertOpenToAll } from './axe.ts';
 import { oneBrowser, sizes, visit, type Tab } from './browser.ts';
 import { startDemo } from './demo-site.ts';

@@ -1,7 +1,7 @@
 import { globSync } from 'node:fs';
 import { suite, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { builtInEngines } from '../../src/model/stored/rule.ts';
+import { builtInEngines } from '../../src/modules/rules/rule.ts';
 import { builtDocs } from '../docs/built-docs.ts';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';

@@ -4,7 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { builtInEngines } from '../../src/model/stored/rule.ts';
+import { builtInEngines } from '../../src/modules/rules/rule.ts';
 import type { JsonObject } from '../../src/model/json/json.ts';
 import { genericPage } from '../../src/http/content/page.ts';
 import { loadPublicFiles } from '../../src/modules/console/public-files.ts';

@@ -14,29 +14,29 @@ import {
   type Rule,
   type RuleKind,
   type StoredRule,
-} from '../../src/model/stored/rule.ts';
+} from '../../src/modules/rules/rule.ts';
 import type { DeviceClass } from '../../src/model/visitor.ts';
 import { discard } from '../../src/http/reply.ts';
 import { createCompressors } from '../../src/modules/compression/compressors.ts';
 import { createDisk } from '../../src/modules/files/disk.ts';
-import { createGenericPages } from '../../src/pages/generic-pages.ts';
+import { createGenericPages } from '../../src/modules/rules/pages/generic-pages.ts';
 import { createPublicFileReplies } from '../../src/modules/console/public-files.ts';
 import { publicFile } from '../../src/http/content/page.ts';
-import type { CandidateReads } from '../../src/rules/matcher.ts';
-import { rulesAtTime, type RuleReader } from '../../src/rules/valid-rules.ts';
+import type { CandidateReads } from '../../src/modules/rules/matcher.ts';
+import { rulesAtTime, type RuleReader } from '../../src/modules/rules/valid-rules.ts';
 import { createRewriter } from '../../src/modules/redirects/rewrite-source.ts';
 import { createSite, type Site } from '../../src/site/site.ts';
 import { AssetFiles } from '../../src/modules/assets/asset-files.ts';
 import { createAssetPages } from '../../src/modules/assets/asset-pages.ts';
-import { createStoredPages } from '../../src/pages/stored-pages.ts';
-import { candidateOf } from '../../src/store/projections/rule-index.ts';
+import { createStoredPages } from '../../src/modules/rules/pages/stored-pages.ts';
+import { candidateOf } from '../../src/modules/rules/log/rule-index.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { someVisitor, type VisitorTraits } from '../visitor.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { pathOf } from '../request-path.ts';
 import { mountOf } from '../modules/files/disk-rig.ts';
 import { testFetch, visit } from '../modules/proxy/fetch-rig.ts';
-import { wildcardGroups } from '../rules/wildcard-groups.ts';
+import { wildcardGroups } from '../modules/rules/wildcard-groups.ts';
 
 export const shop = 'http://shop.example';
 

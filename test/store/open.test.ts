@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url';
 import { promisify } from 'node:util';
 import { open } from 'lmdb';
 import { openDatabases, openEnvironment, schemaVersion } from '../../src/store/databases.ts';
-import { draftStore } from '../../src/store/drafts/draft-store.ts';
+import { draftStore } from '../../src/modules/drafts/log/draft-store.ts';
 import { openStore } from '../../src/store/open.ts';
 import { temporaryFolder } from '../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from './scratch.ts';

@@ -14,7 +14,8 @@ import { project } from './sources.ts';
 const unchecked: Readonly<Record<string, string>> = {
   'src/tables/linear-pattern.ts':
     'the pattern of the schema of a table, which V8 matches in linear time or refuses',
-  'src/api/rules/replacement.ts': 'the text that a person replaces, with all of its signs escaped',
+  'src/modules/rules/replace/replacement.ts':
+    'the text that a person replaces, with all of its signs escaped',
   'public/engines/form/controls.js':
     "the pattern of the site's own schema, for what a visitor types, in that visitor's browser",
 };

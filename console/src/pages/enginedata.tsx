@@ -1,5 +1,5 @@
 import { useState } from 'preact/hooks';
-import { kindSchemas } from '../../../src/api/rules/kind-schemas.ts';
+import { kindSchemas } from '../../../src/modules/rules/operations/kind-schemas.ts';
 import { service, type Json, type JsonObject, type Problem } from '../api/api.ts';
 import { problemsOf } from '../api/problems.ts';
 import { CodeEditor } from '../components/code-editor.tsx';

@@ -1,9 +1,9 @@
-import { isBreadcrumbKey } from '../../model/stored/rule.ts';
+import { isBreadcrumbKey } from '../../modules/rules/rule.ts';
 import { Failure } from '../../model/failure.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { encodeNonAscii, queryRefusal, readRequestPath } from '../../model/path.ts';
-import { parseRuleOrigin } from './fields.ts';
+import { parseRuleOrigin } from '../../modules/rules/operations/fields.ts';
 
 /** The parts of a URL on the site. */
 export interface Place {

@@ -1,6 +1,6 @@
 import { isJsonObject } from '../../model/json/json.ts';
 import { defineCondition, listText, setOf } from '../condition.ts';
-import { conditionValuesMax } from '../limits.ts';
+import { conditionValuesMax } from '../../modules/breadcrumbs/limits.ts';
 
 /** A parameter of the query, and its values; undefined for any value. */
 interface Parameter {

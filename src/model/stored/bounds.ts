@@ -1,5 +1,5 @@
 import { isWildcardPath } from '../path.ts';
-import { matchingOrigin, type Rule } from './rule.ts';
+import { matchingOrigin, type Rule } from '../../modules/rules/rule.ts';
 
 /**
  * The part of the site to which a key is bound (docs/design/failures.md#bound-keys): page rules and

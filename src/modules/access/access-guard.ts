@@ -5,7 +5,7 @@ import { isRead, type Fields } from '../../http/request.ts';
 import type { AccessExplanation } from '../../model/explanation.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
 import { encodePath, sentUrlOf } from '../../model/path.ts';
-import { unknownSection } from '../../model/stored/rule.ts';
+import { unknownSection } from '../rules/rule.ts';
 import type { Visitor } from '../../model/visitor.ts';
 import type { AccessRequest, GuardedRequest } from './access-request.ts';
 import {

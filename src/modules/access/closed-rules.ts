@@ -1,6 +1,6 @@
 import type { AccessConfig } from '../../config/config.ts';
 import type { Reads } from '../../store/store.ts';
-import { closedRulesCountedMax, missingSectionsMax } from '../../api/rules/limits.ts';
+import { closedRulesCountedMax, missingSectionsMax } from '../rules/operations/limits.ts';
 
 /**
  * The page rules that are closed to everybody, because the ini file does not have the access

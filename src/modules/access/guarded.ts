@@ -1,11 +1,11 @@
 import { explainNoSection, noSection, type AccessGuard, type Admission } from './access-guard.ts';
-import type { ResolvedBreadcrumb } from '../../breadcrumbs/resolve.ts';
+import type { ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import { privateReply, type Reply } from '../../http/reply.ts';
 import type { AccessClient, ContentRequest } from '../../http/request.ts';
 import type { AccessExplanation, Explanation } from '../../model/explanation.ts';
 import { Failure, failureFrom } from '../../model/failure.ts';
 import { pathOfText, requestPathOf } from '../../model/path.ts';
-import { accessOf, type Rule } from '../../model/stored/rule.ts';
+import { accessOf, type Rule } from '../rules/rule.ts';
 import type { Visitor } from '../../model/visitor.ts';
 import type { PageRequest } from '../../rules/source.ts';
 import type { GuardedRequest } from './access-request.ts';

@@ -12,7 +12,7 @@ import { noBody, type FieldList, type Reply } from '../../http/reply.ts';
 import { select, type Representation } from '../../http/representation/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
-import type { StoredRule } from '../../model/stored/rule.ts';
+import type { StoredRule } from '../rules/rule.ts';
 import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
 import { cachedFileBytesMax, compressedFileBytesMax } from '../files/limits.ts';
 import { isDigest, type Asset } from './asset.ts';

@@ -15,7 +15,7 @@ import {
 import { select, type Representation } from '../../http/representation/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
-import { ruleName } from '../../model/stored/rule.ts';
+import { ruleName } from '../rules/rule.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
 import type { ContentFile } from './content-file.ts';
 import { ageMs, cachedDateMs, remainingMs, type Freshness } from './freshness.ts';

@@ -11,7 +11,7 @@ import {
 } from '../../http/reply.ts';
 import { hasPreconditionOrRange, select } from '../../http/representation/represent.ts';
 import type { ContentRequest } from '../../http/request.ts';
-import { ruleName } from '../../model/stored/rule.ts';
+import { ruleName } from '../rules/rule.ts';
 import { matchesVary, type CacheLookup } from './cache-lookup.ts';
 import {
   cachedReply,

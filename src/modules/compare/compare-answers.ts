@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { BranchOutcome } from '../../breadcrumbs/branches.ts';
+import type { BranchOutcome } from '../breadcrumbs/branches.ts';
 import { contentChunks } from '../../http/content/content.ts';
 import { limitFreshness } from '../../http/representation/limited-freshness.ts';
 import { discard, replyField, type Reply } from '../../http/reply.ts';
@@ -10,16 +10,16 @@ import { sameJson, type Json } from '../../model/json/json.ts';
 import type { Caller } from '../../model/stored/key.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { Reads } from '../../store/store.ts';
-import { isSourceInside, rulesInside } from '../../api/bounds/rules.ts';
+import { isSourceInside, rulesInside } from '../rules/bounds/rules.ts';
 import type { Call } from '../../api/operation.ts';
-import { clientOf } from '../../api/rules/page-lookup.ts';
-import type { Previewed } from '../../api/rules/preview.ts';
+import { clientOf } from '../rules/operations/page-lookup.ts';
+import type { Previewed } from '../rules/operations/preview.ts';
 import type { SiteAccess } from '../../site/site-access.ts';
 import {
   comparedAnswerMs,
   comparedBranchesMax,
   comparedBytesMax,
-} from '../../api/drafts/limits.ts';
+} from '../drafts/operations/limits.ts';
 import { textDifference } from './text-diff.ts';
 
 /** A URL, or the key of a breadcrumb at an origin. */

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import { readContent } from '../../http/content/content.ts';
 import { discard } from '../../http/reply.ts';
-import type { SiteDraft } from '../../model/stored/draft.ts';
+import type { SiteDraft } from '../drafts/draft.ts';
 import { Failure } from '../../model/failure.ts';
 import { isInside } from '../../model/stored/bounds.ts';
 import type { JsonObject } from '../../model/json/json.ts';
@@ -10,7 +10,7 @@ import { encodePath } from '../../model/path.ts';
 import type { PageDimension } from '../visits/visit-counts.ts';
 import type { DaySpan, DayVisits } from '../visits/visit-database.ts';
 import type { DraftedRecordName, Store } from '../../store/store.ts';
-import { requireInside } from '../../api/bounds/rules.ts';
+import { requireInside } from '../rules/bounds/rules.ts';
 import { comparedUrlsMax } from './comparison.ts';
 import { parseUrl, requireBreadcrumbKey } from '../../api/rules/place.ts';
 import { replyTo, type Asker, type ComparedSites, type Question } from './compare-answers.ts';
@@ -19,8 +19,8 @@ import {
   sitemapBytesMax,
   sitemapsMax,
   sitemapUrlsMax,
-} from '../../api/drafts/limits.ts';
-import { versionsIn } from '../../api/drafts/publish-plan.ts';
+} from '../drafts/operations/limits.ts';
+import { versionsIn } from '../drafts/operations/publish-plan.ts';
 
 /** A page of what a comparison asks. */
 export interface QuestionPage {

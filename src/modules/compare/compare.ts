@@ -1,13 +1,13 @@
 import { setImmediate as turn } from 'node:timers/promises';
 import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
-import type { SiteDraft } from '../../model/stored/draft.ts';
+import type { SiteDraft } from '../drafts/draft.ts';
 import type { Location } from '../../model/visitor.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { Store } from '../../store/store.ts';
-import { openDraftSeen } from '../../api/bounds/drafts.ts';
+import { openDraftSeen } from '../drafts/bounds.ts';
 import { defineOperation, type Call } from '../../api/operation.ts';
 import { parseOrigin } from '../../api/rules/place.ts';
-import { previewFor, previewProperties, previewTimeMs } from '../../api/rules/preview.ts';
+import { previewFor, previewProperties, previewTimeMs } from '../rules/operations/preview.ts';
 import type { SiteAccess } from '../../site/site-access.ts';
 import {
   answersTo,
@@ -27,11 +27,11 @@ import {
   type QuestionPage,
   type VisitReads,
 } from './compare-questions.ts';
-import { digestProperty, draftProperty } from '../../api/drafts/drafts.ts';
+import { digestProperty, draftProperty } from '../drafts/operations/drafts.ts';
 import { comparedLists, comparedUrlsMax } from './comparison.ts';
 import { visitDaysMax } from '../../api/limits.ts';
-import { digestOf } from '../../api/drafts/publish-plan.ts';
-import { comparedAtOnce, comparedDaysDefault } from '../../api/drafts/limits.ts';
+import { digestOf } from '../drafts/operations/publish-plan.ts';
+import { comparedAtOnce, comparedDaysDefault } from '../drafts/operations/limits.ts';
 
 /** The parts that compare needs. */
 interface CompareParts extends VisitReads {

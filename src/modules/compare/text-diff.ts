@@ -5,7 +5,7 @@ import {
   diffLineCharactersMax,
   diffMs,
   diffTextCharactersMax,
-} from '../../api/drafts/limits.ts';
+} from '../drafts/operations/limits.ts';
 
 /** The difference of two texts. */
 interface TextDifference {

@@ -2,7 +2,7 @@ import type { EngineConfig } from '../../config/config.ts';
 import { escapeHtml, plainPage } from '../../http/content/html.ts';
 import { prefersHtml } from '../../http/representation/negotiation.ts';
 import { publicFile, type PublicFile } from '../../http/content/page.ts';
-import { builtInEngines } from '../../model/stored/rule.ts';
+import { builtInEngines } from '../rules/rule.ts';
 import type { PublicFiles } from './public-files.ts';
 
 /** The index pages below `{base}/svc1`, for people and for programs (docs/design/requests.md). */

@@ -1,6 +1,6 @@
 import { isRead } from '../../http/request.ts';
 import type { LossCode, MountLoss, CandidateExplanation } from '../../model/explanation.ts';
-import { explainCandidatesMax } from '../../rules/limits.ts';
+import { explainCandidatesMax } from '../rules/limits.ts';
 import {
   readOnlyReply,
   explainReadOnly,

@@ -1,6 +1,6 @@
 import type { ProxyConfig } from '../../config/config.ts';
 import type { JsonObject } from '../../model/json/json.ts';
-import { proxyId, type Rule } from '../../model/stored/rule.ts';
+import { proxyId, type Rule } from '../rules/rule.ts';
 import { durationText } from '../../model/common/units.ts';
 import { iniSettings, type FetchRule } from './fetch-plan.ts';
 

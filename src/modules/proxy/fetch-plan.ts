@@ -13,7 +13,7 @@ import {
 } from '../../model/path.ts';
 import { Failure } from '../../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import { ruleName, type Rule } from '../../model/stored/rule.ts';
+import { ruleName, type Rule } from '../rules/rule.ts';
 import { durationMs } from '../../model/common/units.ts';
 import { outboundUrl } from '../../outbound/url.ts';
 import { checkIntervalMs, sourceRetries } from './limits.ts';

@@ -10,7 +10,7 @@ import type {
 } from '../../model/explanation.ts';
 import { canonicalPath, requestPathOf } from '../../model/path.ts';
 import { needsLocation, type Visitor } from '../../model/visitor.ts';
-import { explainCandidatesMax } from '../../rules/limits.ts';
+import { explainCandidatesMax } from '../rules/limits.ts';
 import {
   notFoundReply,
   readOnlyReply,

@@ -1,7 +1,7 @@
 import type { StaticInput } from '../../model/json/static.ts';
 import { parametersOf } from '../../http/query.ts';
 import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import { ruleKinds, type Rule } from '../../model/stored/rule.ts';
+import { ruleKinds, type Rule } from '../rules/rule.ts';
 import { needsUser } from '../../model/visitor.ts';
 import { timeThen } from '../../api/records/moment.ts';
 import { defineOperation } from '../../api/operation.ts';
@@ -12,15 +12,15 @@ import {
   visibleRule,
   winningRule,
   type PageParts,
-} from '../../api/rules/page-lookup.ts';
-import { publicData } from '../../api/rules/rule-view.ts';
-import { previewFor, previewProperties } from '../../api/rules/preview.ts';
+} from '../rules/operations/page-lookup.ts';
+import { publicData } from '../rules/operations/rule-view.ts';
+import { previewFor, previewProperties } from '../rules/operations/preview.ts';
 import {
   preparedEnginedata,
   preparedServerFields,
   renderAnswer,
   renderRule,
-} from '../../api/rules/rendered-rule.ts';
+} from '../rules/operations/rendered-rule.ts';
 
 const input = {
   type: 'object',

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { chooseRenderBranch, renderWhenOf } from '../../breadcrumbs/render-when.ts';
+import { chooseRenderBranch, renderWhenOf } from '../breadcrumbs/render-when.ts';
 import type { Dependencies } from '../../breadcrumbs/when.ts';
 import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
 import { parametersOf } from '../../http/query.ts';
@@ -9,7 +9,7 @@ import type { ContentRequest } from '../../http/request.ts';
 import { withVary } from '../../http/vary.ts';
 import { Failure, type FailureCode } from '../../model/failure.ts';
 import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import type { FoundRule, Rule, StoredRule } from '../../model/stored/rule.ts';
+import type { FoundRule, Rule, StoredRule } from '../rules/rule.ts';
 import { needsUser, type Visitor } from '../../model/visitor.ts';
 import type { Log } from '../../observability/log.ts';
 import { spanned } from '../../observability/trace.ts';

@@ -4,7 +4,7 @@ import type { Bounds } from '../../model/stored/bounds.ts';
 import { actions, type Change, type Family } from '../../model/stored/change.ts';
 import { hasScope, type Scope } from '../../model/stored/key.ts';
 import type { Reads, Store } from '../../store/store.ts';
-import { isRuleSeen, shownRows } from '../../api/bounds/rules.ts';
+import { isRuleSeen, shownRows } from '../rules/bounds/rules.ts';
 import {
   changesExaminedMax,
   changesRowsMax,

@@ -4,12 +4,12 @@ import {
   type HistoryRow,
   type RevertibleFamily,
 } from '../../model/stored/change.ts';
-import { changeInDraft } from '../../model/stored/draft.ts';
+import { changeInDraft } from '../drafts/draft.ts';
 import { Failure } from '../../model/failure.ts';
 import type { Hook } from '../../model/stored/hook.ts';
 import type { JsonObject } from '../../model/json/json.ts';
 import type { Row } from '../../model/stored/row.ts';
-import type { Rule } from '../../model/stored/rule.ts';
+import type { Rule } from '../rules/rule.ts';
 import type { TableDefinition } from '../../model/stored/table.ts';
 import { escapedPath } from '../../model/path.ts';
 import { applyOf, foldRows } from '../../store/log/fold.ts';

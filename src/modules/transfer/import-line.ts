@@ -7,17 +7,17 @@ import { vkCharactersMax } from '../../api/limits.ts';
 import { jsonDepthMax } from '../../model/limits.ts';
 import type { Hook } from '../../model/stored/hook.ts';
 import { Failure, type Problem } from '../../model/failure.ts';
-import type { Rule } from '../../model/stored/rule.ts';
+import type { Rule } from '../rules/rule.ts';
 import { seqMax } from '../../store/encoding.ts';
-import { indexEntryOf } from '../../store/projections/rule-index.ts';
+import { indexEntryOf } from '../rules/log/rule-index.ts';
 import { requireNoMistakes } from '../../api/problems.ts';
-import { unreadEnginedata } from '../../api/rules/enginedata.ts';
+import { unreadEnginedata } from '../rules/operations/enginedata.ts';
 import { sentNames } from '../../api/records/placement.ts';
-import { ruleProblems } from '../../api/rules/rule-problems.ts';
+import { ruleProblems } from '../rules/operations/rule-problems.ts';
 import { idOfExportVk } from './export.ts';
 import { hookProblems, placeHookFields } from '../../api/webhooks/hook-placement.ts';
 import { derivedVk, hashRequest, type RequestHashes } from '../../api/records/idempotency.ts';
-import { placeRuleFields } from '../../api/rules/placement.ts';
+import { placeRuleFields } from '../rules/operations/placement.ts';
 import { importLineValuesMax } from './limits.ts';
 
 /** A line that cannot be imported. */

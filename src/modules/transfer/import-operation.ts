@@ -6,7 +6,7 @@ import type { JsonObject } from '../../model/json/json.ts';
 import { hasScope, type Scope } from '../../model/stored/key.ts';
 import { authorOf, defineOperation, type Call } from '../../api/operation.ts';
 import { problemsMember } from '../../api/problems.ts';
-import { shadowProblems, type ShadowParts } from '../../api/rules/shadows.ts';
+import { shadowProblems, type ShadowParts } from '../rules/operations/shadows.ts';
 import type { LineProblems, Refusal } from './import-line.ts';
 import { importAll, type ImportedRule, type ImportParts } from './import.ts';
 import {

@@ -4,8 +4,8 @@ import { Failure } from '../../model/failure.ts';
 import type { JsonObject } from '../../model/json/json.ts';
 import { importRowsMax, shadowsCheckedMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../store/limits.ts';
-import type { Rule } from '../../model/stored/rule.ts';
-import { rulePlace } from '../../store/projections/rule-index.ts';
+import type { Rule } from '../rules/rule.ts';
+import { rulePlace } from '../rules/log/rule-index.ts';
 import type {
   Decision,
   LoggedDraft,
@@ -15,7 +15,7 @@ import type {
   VkClaim,
 } from '../../store/store.ts';
 import type { Scope } from '../../model/stored/key.ts';
-import { wideSetting } from '../../api/bounds/wide-settings.ts';
+import { wideSetting } from '../rules/bounds/wide-settings.ts';
 import {
   exportedFields,
   exportedHookFields,

@@ -1,4 +1,4 @@
-import { contentBytesMax, ruleBytesMax } from '../../api/rules/limits.ts';
+import { contentBytesMax, ruleBytesMax } from '../rules/operations/limits.ts';
 
 const MIB = 1024 * 1024;
 

@@ -2,7 +2,7 @@ import { headerFieldsMax } from '../../http/limits.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { canonicalTarget } from '../../http/reading/target.ts';
 import type { Scheme } from '../../model/network/authority.ts';
-import { previewCookie } from '../../model/preview.ts';
+import { previewCookie } from '../../modules/drafts/preview-cookie.ts';
 import { Failure } from '../../model/failure.ts';
 import type { MessageHead } from '../exchange.ts';
 

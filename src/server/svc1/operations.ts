@@ -6,7 +6,7 @@ import { isStrictPreferred } from '../../http/representation/prefer.ts';
 import { takeParameter } from '../../http/query.ts';
 import type { Fields, RequestTarget } from '../../http/request.ts';
 import { Failure } from '../../model/failure.ts';
-import { previewToken } from '../../model/preview.ts';
+import { previewToken } from '../../modules/drafts/preview-cookie.ts';
 import { canWrite, type Caller } from '../../model/stored/key.ts';
 import { jsonBytes, jsonDigest } from '../../model/json/prepared-json.ts';
 import type { Visitor } from '../../model/visitor.ts';

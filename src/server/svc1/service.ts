@@ -16,7 +16,7 @@ import {
   refuseServiceWorker,
 } from '../../modules/console/console.ts';
 import { corsFields } from './cors.ts';
-import { previewLinkReply } from '../answers/draft-preview.ts';
+import { previewLinkReply } from '../../modules/drafts/preview-answer.ts';
 import { readBody } from '../h1/body.ts';
 import type { Exchange } from '../exchange.ts';
 import { authenticateRequest, type IncomingRequest } from '../incoming-request.ts';

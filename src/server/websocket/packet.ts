@@ -1,6 +1,6 @@
 import { readContent } from '../../http/content/content.ts';
 import { replyField, type Reply } from '../../http/reply.ts';
-import { contentBytesMax } from '../../api/rules/limits.ts';
+import { contentBytesMax } from '../../modules/rules/operations/limits.ts';
 import { PreparedJson } from '../../model/json/prepared-json.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { isRevertible } from '../../model/stored/change.ts';
 import { putLast, type Databases } from '../databases.ts';
 import { historyKeyOf, keyOf } from '../encoding.ts';
-import { refreshDrafts } from '../drafts/refresh-drafts.ts';
+import { refreshDrafts } from '../../modules/drafts/log/refresh-drafts.ts';
 import { packClaim } from '../projections/claims.ts';
 import type { DataTexts } from './planned-entries.ts';
 import type { PlannedStep, WritePlan } from './write-plan.ts';

@@ -1,22 +1,22 @@
 import type { Change, Family, HistoryRow } from '../../model/stored/change.ts';
 import type { ApiKey } from '../../model/stored/key.ts';
-import type { StoredRule } from '../../model/stored/rule.ts';
+import type { StoredRule } from '../../modules/rules/rule.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from '../encoding.ts';
 import { foldRows, foldRule } from '../log/fold.ts';
 import type { Reads, RuleStep } from '../store.ts';
 import { claimKey, unpackClaim } from './claims.ts';
-import { createDraftsReads } from './drafts-reads.ts';
+import { createDraftsReads } from '../../modules/drafts/log/drafts-reads.ts';
 import { createHookReads } from './hook-reads.ts';
-import { rulesByPath } from './path-order.ts';
-import { createTreeReads } from './path-tree.ts';
-import { createPastRules, type PastReads } from './past-rules.ts';
+import { rulesByPath } from '../../modules/rules/log/path-order.ts';
+import { createTreeReads } from '../../modules/rules/log/path-tree.ts';
+import { createPastRules, type PastReads } from '../../modules/rules/log/past-rules.ts';
 import { createRowReads } from './row-reads.ts';
 import { createTableReads } from './table-reads.ts';
-import { createRuleAssetReads } from './rule-assets.ts';
-import { createRuleAccessReads } from './rule-access.ts';
-import { createRuleTimeReads } from './rule-times.ts';
-import { findExact, findWildcards, roomFailure } from './rule-index.ts';
+import { createRuleAssetReads } from '../../modules/rules/log/rule-assets.ts';
+import { createRuleAccessReads } from '../../modules/rules/log/rule-access.ts';
+import { createRuleTimeReads } from '../../modules/rules/log/rule-times.ts';
+import { findExact, findWildcards, roomFailure } from '../../modules/rules/log/rule-index.ts';
 
 /**
  * Reads of the databases: inside a write transaction of this process its state, elsewhere the

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { historyCharactersMax, invalidateInlineRowsMax } from '../../../src/api/records/limits.ts';
 import { invalidateOperation, runRevert } from '../../../src/api/records/invalidate.ts';
-import { ruleFamily, type RuleParts } from '../../../src/api/rules/rule-family.ts';
+import { ruleFamily, type RuleParts } from '../../../src/modules/rules/operations/rule-family.ts';
 import type { Call as OperationCall } from '../../../src/api/operation.ts';
 import { startSite } from '../../harness.ts';
 import { commit, edited, inserted, scratchStore } from '../../store/scratch.ts';

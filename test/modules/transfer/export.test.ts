@@ -5,14 +5,14 @@ import { uuidv7 } from 'uuidv7';
 import type { Change } from '../../../src/model/stored/change.ts';
 import { Failure } from '../../../src/model/failure.ts';
 import type { Json, JsonObject } from '../../../src/model/json/json.ts';
-import { ruleKinds } from '../../../src/model/stored/rule.ts';
+import { ruleKinds } from '../../../src/modules/rules/rule.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { exportedHistory, exportedRecords } from '../../../src/modules/transfer/export.ts';
 import { placeHookFields } from '../../../src/api/webhooks/hook-placement.ts';
 import { secretDraft } from '../../../src/api/webhooks/hook-family.ts';
 import { readImportLines } from '../../../src/modules/transfer/import-line.ts';
 import { importBlocks, type Imported } from '../../../src/modules/transfer/import.ts';
-import { placeRuleFields } from '../../../src/api/rules/placement.ts';
+import { placeRuleFields } from '../../../src/modules/rules/operations/placement.ts';
 import { randomRuns } from '../../random-runs.ts';
 import { commit, edited, inserted, scratchStore } from '../../store/scratch.ts';
 

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Draft, HistoryRow } from '../../../src/model/stored/change.ts';
 import { mergeFields } from '../../../src/model/stored/change.ts';
 import type { Json, JsonObject } from '../../../src/model/json/json.ts';
-import type { Rule } from '../../../src/model/stored/rule.ts';
+import type { Rule } from '../../../src/modules/rules/rule.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';

@@ -4,7 +4,7 @@ import { assetNameBytesMax } from '../limits.ts';
 import { Failure } from '../../../model/failure.ts';
 import type { JsonObject } from '../../../model/json/json.ts';
 import type { StoredRow } from '../../../model/stored/row.ts';
-import { ruleKinds } from '../../../model/stored/rule.ts';
+import { ruleKinds } from '../../rules/rule.ts';
 import type { Reads } from '../../../store/store.ts';
 import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
 import { defineOperation, type Call, type OperationResult } from '../../../api/operation.ts';

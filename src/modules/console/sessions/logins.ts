@@ -6,7 +6,7 @@ import type { ApiKey, Scope } from '../../../model/stored/key.ts';
 import type { LoginSession } from '../../login/login-session.ts';
 import type { LoggedDraft, Store } from '../../../store/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
-import type { ViewConfig } from '../../../api/rules/rule-view.ts';
+import type { ViewConfig } from '../../rules/operations/rule-view.ts';
 import { keyHash } from '../../../api/keys/authenticate.ts';
 import { loginsListedMax } from '../../keys/limits.ts';
 import type { SessionStore } from './session-store.ts';

@@ -10,7 +10,7 @@ import type { Login } from '../../login/login.ts';
 import type { LoginSession } from '../../login/login-session.ts';
 import type { LoggedDraft } from '../../../store/store.ts';
 import { defineOperation, type Call, type OperationResult } from '../../../api/operation.ts';
-import type { ViewConfig } from '../../../api/rules/rule-view.ts';
+import type { ViewConfig } from '../../rules/operations/rule-view.ts';
 import { keyHash, type Authenticate } from '../../../api/keys/authenticate.ts';
 import { sealKey, type SessionStore } from './session-store.ts';
 import { sessionMs, sessionsPerKeyMax } from '../../keys/limits.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Change } from '../../../model/stored/change.ts';
-import { changeInDraft } from '../../../model/stored/draft.ts';
+import { changeInDraft } from '../../drafts/draft.ts';
 import { Failure } from '../../../model/failure.ts';
 import { hookOfSecret, secretRecordId, type HookSecret } from '../../../model/stored/hook.ts';
 import { schemaVersion, type Databases } from '../../../store/databases.ts';

@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { contentPacket } from '../../../api/rules/get-content.ts';
+import { contentPacket } from '../../rules/operations/get-content.ts';
 import { Failure } from '../../../model/failure.ts';
 import { catchUpTo } from '../../../store/shared/catch-up.ts';
 import type { Store } from '../../../store/store.ts';

@@ -11,7 +11,7 @@ import { isSeveralMark } from '../../../store/projections/index-entries.ts';
 import { keyPrefix, orderedValueEnd } from '../../../store/projections/index-key.ts';
 import { createReads } from '../../../store/projections/reads.ts';
 import { isMaintained, searchIndex } from '../../../store/projections/row-entries.ts';
-import { withoutWaiting } from '../../../store/projections/rule-index.ts';
+import { withoutWaiting } from '../../rules/log/rule-index.ts';
 import type { IndexBuild, Reads, TableCounts, Verification } from '../../../store/store.ts';
 import { entryChecks, numberedChecks } from './entry-checks.ts';
 import { LogFold, openScratch, type Room, type Slice } from './log-fold.ts';

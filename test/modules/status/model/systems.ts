@@ -21,7 +21,7 @@ import {
   createPublicFileReplies,
   loadPublicFiles,
 } from '../../../../src/modules/console/public-files.ts';
-import { createRuleCache } from '../../../../src/rules/rule-cache.ts';
+import { createRuleCache } from '../../../../src/modules/rules/rule-cache.ts';
 import {
   openCacheStore,
   prepareCacheStore,
@@ -33,7 +33,7 @@ import { SourceStatistics } from '../../../../src/modules/proxy/source-statistic
 import { AssetFiles } from '../../../../src/modules/assets/asset-files.ts';
 import { createAssetPages } from '../../../../src/modules/assets/asset-pages.ts';
 import { createVariants } from '../../../../src/modules/assets/variants.ts';
-import { createStoredPages } from '../../../../src/pages/stored-pages.ts';
+import { createStoredPages } from '../../../../src/modules/rules/pages/stored-pages.ts';
 import { openStore } from '../../../../src/store/open.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { createKeyRates } from '../../../../src/api/keys/key-rates.ts';

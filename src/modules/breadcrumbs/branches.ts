@@ -1,0 +1,101 @@
+import { Failure } from '../../model/failure.ts';
+import type { Json } from '../../model/json/json.ts';
+import type { RuleReader } from '../rules/valid-rules.ts';
+import { breadcrumbOf } from './breadcrumb.ts';
+import type { Destination } from './destination.ts';
+import { breadcrumbHopsMax, breadcrumbOutcomesMax } from './limits.ts';
+import {
+  breadcrumbCandidates,
+  outcomeOf,
+  type BreadcrumbStart,
+  type BreadcrumbVisit,
+} from './resolve.ts';
+import type { Branch } from '../../breadcrumbs/when.ts';
+
+/** What one branch of a breadcrumb answers, to visitors who meet its conditions. */
+export interface BranchOutcome {
+  /** `when[0]`, or of a branch that leads to another key, `when[0] → key promo → default`. */
+  readonly name: string;
+  /** The `if` of each branch on the way, as it is written. */
+  readonly conditions: readonly Json[];
+  readonly status?: number;
+  readonly target?: string | undefined;
+  readonly content?: string | undefined;
+  readonly contenttype?: string | undefined;
+  /** Why it has no answer. */
+  readonly failure?: string;
+}
+
+/** A place on the way of a breadcrumb. */
+interface Walked extends BreadcrumbStart {
+  readonly name: string;
+  readonly conditions: readonly Json[];
+  readonly keys: readonly string[];
+}
+
+/**
+ * What each branch of a breadcrumb answers, over all keys that it leads to: those of visitors whom
+ * nobody describes, too. Branches with mistakes are never taken, and are not among them.
+ */
+export function branchOutcomes(
+  rules: RuleReader,
+  start: BreadcrumbStart,
+  visit: BreadcrumbVisit,
+): readonly BranchOutcome[] {
+  const outcomes: BranchOutcome[] = [];
+  const walk = (at: Walked): void => {
+    const breadcrumb = breadcrumbOf(at.stored);
+    for (const branch of [...breadcrumb.when, breadcrumb.otherwise]) {
+      if (outcomes.length >= breadcrumbOutcomesMax) return;
+      if (branch.problems.length > 0) continue;
+      const name = at.name + branch.name;
+      const conditions = [...at.conditions, conditionsOf(at, branch)];
+      const { answer } = branch;
+      if (answer.kind !== 'key') {
+        outcomes.push({ name, conditions, ...answered(at, branch, visit) });
+        continue;
+      }
+      const next = nextPlace(rules, answer.key, { at, visit });
+      if (typeof next === 'string') outcomes.push({ name, conditions, failure: next });
+      else walk({ ...next, name: `${name} → key ${answer.key} → `, conditions });
+    }
+  };
+  walk({ ...start, name: '', conditions: [], keys: [] });
+  return outcomes;
+}
+
+/** The `if` of a branch, as it is written; null for the default. */
+function conditionsOf({ stored }: BreadcrumbStart, { name }: Branch<Destination>): Json {
+  const when = stored.rule.enginedata?.when;
+  const at = /^when\[(\d+)\]$/.exec(name)?.[1];
+  const branch = Array.isArray(when) && at !== undefined ? (when[Number(at)] as Json) : null;
+  return (branch as { readonly if?: Json } | null)?.if ?? null;
+}
+
+/** The rule of a key that a branch leads to, or why it leads nowhere, as a sentence. */
+function nextPlace(
+  rules: RuleReader,
+  key: string,
+  { at: { keys }, visit }: { readonly at: Walked; readonly visit: BreadcrumbVisit },
+): Omit<Walked, 'name' | 'conditions'> | string {
+  if (keys.length >= breadcrumbHopsMax || keys.includes(key)) {
+    return `It leads in a circle or over more than ${breadcrumbHopsMax} keys.`;
+  }
+  const [winner] = breadcrumbCandidates(rules, key, visit);
+  const stored = winner && rules.ruleOf(winner);
+  if (stored === undefined) return `No breadcrumb has the key ${key}.`;
+  return { stored, capture: undefined, keys: [...keys, key] };
+}
+
+function answered(
+  { stored, capture }: BreadcrumbStart,
+  branch: Branch<Destination>,
+  { query }: BreadcrumbVisit,
+): Omit<BranchOutcome, 'name' | 'conditions'> {
+  try {
+    return outcomeOf(breadcrumbOf(stored), branch, { query, capture });
+  } catch (error) {
+    if (error instanceof Failure) return { failure: error.message };
+    throw error;
+  }
+}

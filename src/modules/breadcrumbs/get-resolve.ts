@@ -1,0 +1,141 @@
+import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
+import type { ResolvedBreadcrumb } from './resolve.ts';
+import type { CountVisit } from './visit-counter.ts';
+import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
+import { asOfProperty, timeThen } from '../../api/records/moment.ts';
+import { defineOperation, type Call, type OperationResult } from '../../api/operation.ts';
+import type { SiteAccess } from '../../site/site-access.ts';
+import { breadcrumbSite, clientOf, type PageParts } from '../rules/operations/page-lookup.ts';
+import { parseOrigin, parseQueryText, requireBreadcrumbKey } from '../../api/rules/place.ts';
+import { previewFor, previewProperties } from '../rules/operations/preview.ts';
+
+const breadcrumb = {
+  k: { type: 'string', description: 'The key of the breadcrumb.' },
+  origin: { type: 'string', nullable: true, description: 'That of the request by default.' },
+  query: { type: 'string', nullable: true },
+} as const;
+
+const breadcrumbInput = { type: 'object', required: ['k'], properties: breadcrumb } as const;
+
+type BreadcrumbInput = StaticInput<typeof breadcrumbInput>;
+
+const text = { type: 'string' } as const;
+
+const resolution = {
+  title: 'Resolution',
+  type: 'object',
+  required: ['status', 'id', 'matched'],
+  properties: {
+    status: { type: 'integer', description: 'HTTP status of the visit.' },
+    target: { ...text, description: 'The target: an absolute URL, or a path on this site.' },
+    content: { ...text, description: 'The content of a breadcrumb without a target.' },
+    contenttype: { ...text, description: 'Media type of the content.' },
+    id: { ...text, description: 'Id of the page rule that decided.' },
+    matched: { ...text, description: 'The branch of it that decided: when[0], …, or default.' },
+  },
+} as const;
+
+type Resolved = StaticOutput<typeof resolution>;
+
+/**
+ * userinterface.get_resolve: the result of a breadcrumb as data, for the caller or for a visitor
+ * that the input describes.
+ */
+export const getResolve = defineOperation({
+  name: 'svc1.userinterface.get_resolve',
+  scope: 'render',
+  effect: 'reads',
+  inDrafts: true,
+  summary: 'The result of a breadcrumb, for the caller or for a visitor that the input describes.',
+  input: {
+    type: 'object',
+    required: ['k'],
+    properties: { ...breadcrumb, ...previewProperties, as_of: asOfProperty },
+  },
+  output: resolution,
+  failures: ['not_found', 'unprocessable'],
+  run: (parts: PageParts) => async (v, call) => {
+    const visit = visitOf(v, call);
+    const site = breadcrumbSite(parts, { ...v, origin: visit.origin }, call);
+    const nowMs = timeThen(parts.store, v.as_of);
+    const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
+    const visitor = nowMs === undefined ? visit.visitor : visit.visitor.with({ nowMs });
+    return resolutionAnswer(site, { ...visit, visitor, ...previewed });
+  },
+});
+
+/** The parts of userinterface.link.htm. */
+interface LinkParts extends Pick<PageParts, 'site' | 'store' | 'rowsFor' | 'pastRows'> {
+  /** Counts the visit of a browser. */
+  readonly countVisit: CountVisit;
+}
+
+/**
+ * userinterface.link.htm: the breadcrumb itself (docs/design/rendering.md#breadcrumbs): over HTTP a
+ * redirect or a page, over a websocket the answer of get_resolve.
+ */
+export const linkHtm = defineOperation({
+  name: 'svc1.userinterface.link.htm',
+  scope: 'render',
+  effect: 'reads',
+  inDrafts: true,
+  summary:
+    'A breadcrumb: a redirect to its target, or its page. Callers that prefer JSON, and callers ' +
+    'over the websocket, get the answer of get_resolve.',
+  input: breadcrumbInput,
+  output: resolution,
+  query: {
+    k: {
+      ...text,
+      minLength: 1,
+      maxLength: breadcrumbKeyCharactersMax,
+      description: 'The key. The breadcrumb decides whether its target gets the rest of the query.',
+    },
+  },
+  failures: ['not_found', 'unprocessable'],
+  replies: {
+    200: 'The breadcrumb shows a page, or its resolution as JSON.',
+    302: 'The breadcrumb leads to the target in Location; the page rule may name another status.',
+    default: 'Another status that the page rule sets, or a failure.',
+  },
+  run:
+    ({ countVisit, ...parts }: LinkParts) =>
+    (v, call) => {
+      const visit = visitOf(v, call);
+      const site =
+        call.caller.bounds === undefined
+          ? parts.site
+          : breadcrumbSite(parts, { k: v.k, origin: visit.origin }, call);
+      if (call.transport === 'websocket') return resolutionAnswer(site, visit);
+      const answer = (resolved: ResolvedBreadcrumb): OperationResult<Resolved> => {
+        if (call.method === 'GET') countVisit(resolved, visit);
+        return { kind: 'reply', reply: site.breadcrumb(resolved, visit) };
+      };
+      const resolved = site.resolve(visit);
+      return resolved instanceof Promise ? resolved.then(answer) : answer(resolved);
+    },
+});
+
+/** The visit of a breadcrumb by the caller, whom it may describe as another visitor. */
+type ClientVisit = Parameters<SiteAccess['resolve']>[0];
+
+async function resolutionAnswer(
+  site: SiteAccess,
+  visit: ClientVisit,
+): Promise<OperationResult<Resolved>> {
+  const resolved = await site.resolve(visit);
+  const { data, caching } = site.breadcrumbData(resolved);
+  return { kind: 'data', data, caching };
+}
+
+function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit {
+  requireBreadcrumbKey(k);
+  return {
+    key: k,
+    origin: origin === undefined ? call.origin : parseOrigin(origin),
+    query: parseQueryText(query ?? ''),
+    fields: call.fields,
+    visitor: call.visitor,
+    client: clientOf(call),
+  };
+}

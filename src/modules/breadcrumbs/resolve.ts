@@ -1,0 +1,203 @@
+import type { Fields } from '../../http/request.ts';
+import { Failure } from '../../model/failure.ts';
+import { isWildcardPath } from '../../model/path.ts';
+import type { Candidate, Resolution, StoredRule } from '../rules/rule.ts';
+import type { Visitor } from '../../model/visitor.ts';
+import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
+import type { RuleReader } from '../rules/valid-rules.ts';
+import { breadcrumbOf, chooseDestination, type ParsedBreadcrumb } from './breadcrumb.ts';
+import { locationOf, type Destination } from './destination.ts';
+import { EvaluationContext } from '../../breadcrumbs/evaluation-context.ts';
+import { breadcrumbHopsMax } from './limits.ts';
+import { joinedDependencies, type Branch, type Dependencies } from '../../breadcrumbs/when.ts';
+
+/** The visit of a breadcrumb: the visitor, the origin, and the query that may be forwarded. */
+export interface BreadcrumbVisit {
+  readonly origin: string;
+  readonly query: string;
+  readonly fields: Fields;
+  readonly visitor: Visitor;
+}
+
+/** The resolve rule that a visit starts at. */
+export interface BreadcrumbStart {
+  readonly stored: StoredRule;
+  /** The part of the visited path that the `*` of the rule's path matches. */
+  readonly capture: string | undefined;
+}
+
+/** A rule on the way of a breadcrumb, and its chosen branch. */
+export interface BreadcrumbHop {
+  /** The key that led there; undefined for the first one. */
+  readonly key: string | undefined;
+  readonly stored: StoredRule;
+  readonly breadcrumb: ParsedBreadcrumb;
+  readonly context: EvaluationContext;
+  readonly branch: Branch<Destination>;
+}
+
+/** The result of a breadcrumb, and what it depends on. */
+export interface ResolvedBreadcrumb extends Resolution {
+  readonly dependencies: Dependencies;
+  /** The cache key of the reply; undefined if the reply depends on the visitor. */
+  readonly cacheKey: object | undefined;
+  /** The rules on the way, each with its branch. */
+  readonly hops: readonly BreadcrumbHop[];
+}
+
+/**
+ * Resolves a breadcrumb's key (docs/design/rendering.md#breadcrumbs), including `key:` targets.
+ * Fails with `not_found` for a key without a rule or a rule without a target, and with
+ * `unprocessable` for keys that lead in a circle or over too many keys. Returns a promise only if a
+ * condition needs facts about the visitor that take time.
+ */
+export function resolveKey(
+  reads: RuleReader,
+  { key, ...visit }: BreadcrumbVisit & { readonly key: string },
+): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
+  const stored = breadcrumbRule(reads, key, visit);
+  return follow(reads, { stored, capture: undefined, key: undefined }, visit, []);
+}
+
+/**
+ * Resolves a rule that was found by its own path; fails as resolveKey does. Adds the rules that it
+ * leads over to `steps`, also if it fails.
+ */
+export function resolveVisit(
+  reads: RuleReader,
+  start: BreadcrumbStart,
+  visit: BreadcrumbVisit,
+  steps: BreadcrumbHop[] = [],
+): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
+  const { stored, capture } = start;
+  return follow(reads, { stored, capture, key: undefined }, visit, steps);
+}
+
+/** The resolve rules of a key by precedence: the first one is the breadcrumb. */
+export function breadcrumbCandidates(
+  reads: CandidateReads,
+  key: string,
+  { origin, fields }: Pick<BreadcrumbVisit, 'origin' | 'fields'>,
+): readonly Candidate[] {
+  const candidates = rulesOfKey(reads, origin, key).concat(rulesOfKey(reads, '*', key));
+  return sortByPrecedence(
+    candidates.filter(({ kind }) => kind === 'resolve'),
+    fields,
+  );
+}
+
+/** The rules whose path is the key; a `*` at the end of the key is an ordinary character. */
+function rulesOfKey(reads: CandidateReads, origin: string, key: string): readonly Candidate[] {
+  if (!isWildcardPath(key)) return reads.exactRules(origin, key);
+  const groups = [...reads.wildcardRules(origin, key.slice(0, -1))];
+  return groups.flat().filter(({ path }) => path === key);
+}
+
+interface HopTarget extends BreadcrumbStart {
+  readonly key: string | undefined;
+}
+
+function follow(
+  reads: RuleReader,
+  start: HopTarget,
+  visit: BreadcrumbVisit,
+  steps: BreadcrumbHop[],
+): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
+  let place = start;
+  for (;;) {
+    const at = place;
+    const { stored, capture, key } = at;
+    const breadcrumb = breadcrumbOf(stored);
+    const { needs } = breadcrumb.dependencies;
+    const wait = needs === undefined ? undefined : visit.visitor.prepare(needs);
+    if (wait !== undefined) return wait.then(() => follow(reads, at, visit, steps));
+    const context = new EvaluationContext(breadcrumb.id, visit);
+    const branch = chooseDestination(breadcrumb, context);
+    const step = { key, stored, breadcrumb, context, branch };
+    steps.push(step);
+    if (branch.answer.kind !== 'key') return resolvedAt(step, { steps, visit, capture });
+    place = hop(reads, branch.answer.key, visit, steps);
+  }
+}
+
+function hop(
+  reads: RuleReader,
+  key: string,
+  visit: BreadcrumbVisit,
+  steps: readonly BreadcrumbHop[],
+): HopTarget {
+  if (steps.length > breadcrumbHopsMax || steps.some((step) => step.key === key)) {
+    throw new Failure(
+      'unprocessable',
+      `The breadcrumb leads in a circle or over more than ${breadcrumbHopsMax} keys.`,
+    );
+  }
+  return { key, stored: breadcrumbRule(reads, key, visit), capture: undefined };
+}
+
+function breadcrumbRule(reads: RuleReader, key: string, visit: BreadcrumbVisit): StoredRule {
+  const [winner] = breadcrumbCandidates(reads, key, visit);
+  const stored = winner && reads.ruleOf(winner);
+  if (stored === undefined) throw new Failure('not_found', 'No breadcrumb has this key.');
+  return stored;
+}
+
+function resolvedAt(
+  { breadcrumb, branch }: BreadcrumbHop,
+  {
+    steps,
+    visit,
+    capture,
+  }: {
+    readonly steps: readonly BreadcrumbHop[];
+    readonly visit: BreadcrumbVisit;
+    readonly capture: string | undefined;
+  },
+): ResolvedBreadcrumb {
+  const { id } = breadcrumb;
+  const isDirect = steps.length === 1;
+  const dependencies = isDirect
+    ? breadcrumb.dependencies
+    : joinedDependencies(steps.map((step) => step.breadcrumb.dependencies));
+  const outcome = outcomeOf(breadcrumb, branch, { query: visit.query, capture });
+  const { answer: destination } = branch;
+  // A Location with the query or the capture of this visit is not that of the next one.
+  const isFixed = destination.kind !== 'redirect' || outcome.target === destination.target.location;
+  return {
+    ...{ id, matched: branch.name, dependencies, hops: steps, ...outcome },
+    cacheKey: isDirect && isFixed ? branch : undefined,
+  };
+}
+
+/**
+ * What a branch answers, for the query of a visit and the capture of its path. Throws `not_found`
+ * for a branch without a target, and for one that leads to another key.
+ */
+export function outcomeOf(
+  { contenttype, forwardQuery }: Pick<ParsedBreadcrumb, 'contenttype' | 'forwardQuery'>,
+  { answer: destination }: Branch<Destination>,
+  { query, capture }: { readonly query: string; readonly capture: string | undefined },
+): Pick<Resolution, 'status' | 'target' | 'content' | 'contenttype'> {
+  switch (destination.kind) {
+    case 'redirect': {
+      const forwarded = forwardQuery ? query : '';
+      const target = locationOf(destination.target, { query: forwarded, capture });
+      if (target === undefined) throw noTarget();
+      return { status: destination.status, target, content: undefined, contenttype };
+    }
+    case 'content': {
+      const { status, html } = destination;
+      const type = contenttype ?? 'text/html; charset=utf-8';
+      return { status, target: undefined, content: html, contenttype: type };
+    }
+    case 'bare':
+      return { status: destination.status, target: undefined, content: undefined, contenttype };
+    case 'nothing':
+    case 'key':
+      throw noTarget();
+  }
+}
+
+function noTarget(): Failure {
+  return new Failure('not_found', 'This breadcrumb has no target yet.');
+}

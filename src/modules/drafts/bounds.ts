@@ -1,0 +1,79 @@
+import { isRuleInside } from '../../model/stored/bounds.ts';
+import type { SiteDraft } from './draft.ts';
+import type { Caller } from '../../model/stored/key.ts';
+import type { Rule } from '../rules/rule.ts';
+import { noSuchDraft, openDraftNamed } from './log/draft-store.ts';
+import type { Reads, Store } from '../../store/store.ts';
+import { versionsIn } from './operations/publish-plan.ts';
+import { isRuleSeen } from '../rules/bounds/rules.ts';
+
+/** What decides which drafts a caller sees. */
+export type DraftReader = Pick<Caller, 'bounds' | 'keyId'>;
+
+/** The store, and the reads of the transaction in which a draft is looked up. */
+interface DraftReads {
+  readonly store: Pick<Store, 'inDraft'>;
+  readonly reads: Reads;
+}
+
+/** A draft that a caller sees, by its name or id, whatever its state. Throws `not_found`. */
+export function draftSeen({ store, reads }: DraftReads, name: string, by: DraftReader): SiteDraft {
+  const draft = reads.draft(name) ?? reads.draftNamed(name);
+  if (draft === undefined || !isDraftSeen({ store, reads }, draft, by)) throw noSuchDraft(name);
+  return draft;
+}
+
+/** As draftSeen, of an open draft. Throws `conflict` for one that has ended. */
+export function openDraftSeen(
+  { store, reads }: DraftReads,
+  name: string,
+  by: DraftReader,
+): SiteDraft {
+  const named = reads.draftNamed(name) ?? reads.draft(name);
+  if (named !== undefined && !isDraftSeen({ store, reads }, named, by)) throw noSuchDraft(name);
+  return openDraftNamed(reads, name);
+}
+
+/**
+ * Whether a caller sees a draft: a bound key sees one that changes page rules inside of its bounds
+ * alone, and of those that change nothing, or have ended, its own.
+ */
+export function isDraftSeen(
+  { store, reads }: DraftReads,
+  draft: SiteDraft,
+  { bounds, keyId }: DraftReader,
+): boolean {
+  if (bounds === undefined) return true;
+  const isOwn = draft.by === keyId;
+  if (draft.state !== 'open') return isOwn && isPublishedInside(reads, draft, bounds);
+  const inDraft = store.inDraft(draft);
+  let isEmpty = true;
+  for (const record of reads.draftRecords(draft)) {
+    isEmpty = false;
+    if (record.family !== 'userinterface') return false;
+    const { live, draft: drafted, base } = versionsIn(inDraft, record);
+    const versions = [live, drafted, base].filter((one) => one !== undefined);
+    const isInside = versions.every((one) => isRuleInside(bounds, one as unknown as Rule));
+    if (!isInside || !isRuleSeen(inDraft, record.id, bounds)) return false;
+  }
+  return isOwn || !isEmpty;
+}
+
+/** Whether the transaction that published a draft has changed nothing outside of bounds. */
+function isPublishedInside(
+  reads: Reads,
+  { txn }: SiteDraft,
+  bounds: NonNullable<DraftReader['bounds']>,
+): boolean {
+  const { first, last } = (txn === undefined ? undefined : reads.txnSeqs(txn)) ?? noSeqs;
+  for (let seq = first; seq <= last; seq += 1) {
+    const { family, id = '' } = reads.change(seq) ?? {};
+    if (family === 'draft' || family === 'event') continue;
+    if (family !== 'userinterface') return false;
+    const then = reads.ruleAt(id, seq) ?? reads.ruleAt(id, seq - 1);
+    if (then === undefined || !isRuleInside(bounds, then.rule)) return false;
+  }
+  return true;
+}
+
+const noSeqs = { first: 1, last: 0 };

@@ -1,0 +1,110 @@
+import type { Database } from 'lmdb';
+import type { Change } from '../../../model/stored/change.ts';
+import { changeInDraft, draftVk, type SiteDraft } from '../draft.ts';
+import type { Databases } from '../../../store/databases.ts';
+import { seqBytes, storedJson } from '../../../store/encoding.ts';
+import { createReads } from '../../../store/projections/reads.ts';
+import type { Reads } from '../../../store/store.ts';
+import { layeredNames } from './draft-entries.ts';
+import { LayeredCounts, LayeredDatabase, type HiddenKeys } from './layered-database.ts';
+
+/** A draft as the store names it. */
+export type DraftPlace = Pick<SiteDraft, 'id' | 'insertedSeq'>;
+
+/**
+ * The reads of a draft: the state of today with the changes of the draft on top, by the same code
+ * as the live reads. `hidden` are entries of the draft that they ignore.
+ */
+export function createDraftReads(
+  databases: Databases,
+  draft: DraftPlace,
+  hidden: HiddenKeys = new Set(),
+): Reads {
+  const layered = layeredDatabases(databases, draft, hidden);
+  const reads = createReads(layered, draftRowsLast);
+  return {
+    ...reads,
+    vkClaim(vk) {
+      const own = reads.vkClaim(draftVk(draft.id, vk));
+      return own === undefined ? reads.vkClaim(vk) : { ...own, vk };
+    },
+  };
+}
+
+/** The changes of a draft apply to the live record of today, whenever that was changed. */
+function draftRowsLast(rows: readonly Change[]): readonly Change[] {
+  const live = rows.filter(({ draft }) => draft === undefined);
+  return [...live, ...rows.filter(({ draft }) => draft !== undefined)];
+}
+
+function layeredDatabases(
+  databases: Databases,
+  { id, insertedSeq: draft }: DraftPlace,
+  hidden: HiddenKeys,
+): Databases {
+  const layers = layeredNames.map((name) => {
+    if (name === 'tablecount') return [name, new LayeredCounts(databases, draft)] as const;
+    return [name, new LayeredDatabase(databases, { name, draft, hidden })] as const;
+  });
+  return {
+    ...databases,
+    ...(Object.fromEntries(layers) as unknown as Databases),
+    mark: new LayeredMarks(databases, { draft, hidden }) as unknown as Databases['mark'],
+    log: new DraftLog(databases.log, id) as unknown as Databases['log'],
+  };
+}
+
+/** The log, in which the rows of one draft are changes of its records. */
+class DraftLog {
+  readonly #log: Databases['log'];
+  readonly #draft: string;
+
+  constructor(log: Databases['log'], draft: string) {
+    this.#log = log;
+    this.#draft = draft;
+  }
+
+  get(seq: number): string | undefined {
+    const text = this.#log.get(seq);
+    if (text?.includes('"family":"draftchange"') !== true) return text;
+    const inside = changeInDraft(storedJson(text) as Change);
+    if (inside?.draft !== this.#draft) return text;
+    return JSON.stringify({ ...inside.change, draft: inside.draft } satisfies Change);
+  }
+
+  getBinaryFast(seq: number): Buffer | undefined {
+    return this.#log.getBinaryFast(seq);
+  }
+}
+
+/** The marks of rows that do not count, in a draft. */
+class LayeredMarks {
+  readonly #live: Database<string, number>;
+  readonly #layer: LayeredDatabase;
+
+  constructor(
+    databases: Databases,
+    { draft, hidden }: { readonly draft: number; readonly hidden: HiddenKeys },
+  ) {
+    this.#live = databases.mark;
+    this.#layer = new LayeredDatabase(databases, { name: 'mark', draft, hidden });
+  }
+
+  get(seq: number): string | undefined {
+    if (!Number.isInteger(seq)) return undefined;
+    const own = this.#layer.ownText(markKey(seq));
+    if (own === undefined) return this.#live.get(seq);
+    return own.startsWith('+') ? own.slice(1) : undefined;
+  }
+
+  doesExist(seq: number): boolean {
+    return this.get(seq) !== undefined;
+  }
+}
+
+/** The key of the mark of a row in a draft. */
+export function markKey(seq: number): Buffer {
+  const key = Buffer.allocUnsafe(seqBytes);
+  key.writeUInt32BE(seq);
+  return key;
+}

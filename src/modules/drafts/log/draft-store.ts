@@ -1,0 +1,103 @@
+import { isDrafted, type SiteDraft } from '../draft.ts';
+import { changeInDraft, draftChangeId, draftVk, waitingSchedule } from '../draft.ts';
+import { Failure } from '../../../model/failure.ts';
+import type { JsonObject } from '../../../model/json/json.ts';
+import { planWrites } from '../../../store/log/write-plan.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
+
+/**
+ * The store of an open draft: its reads see the draft on top of the live state, and its commits
+ * write into the draft. A commit rejects with `conflict` once the draft is no longer open, and with
+ * `invalid` for a change that no draft can have.
+ */
+export function draftStore(store: Store, draft: SiteDraft): Store {
+  const reads = store.inDraft(draft);
+  return {
+    ...store,
+    ...reads,
+    // No delivery follows a change in a draft.
+    deliveries: { ...store.deliveries, waitUntilApplied: () => Promise.resolve() },
+    commit: (author, decide) =>
+      store.commit(author, (live) => {
+        requireOpen(live, draft);
+        return decisionInDraft(reads, draft, decide(reads));
+      }),
+  };
+}
+
+/** The open draft of a name or an id. Throws `not_found`, or `conflict` for one that has ended. */
+export function openDraftNamed(
+  reads: Pick<Reads, 'draft' | 'draftNamed'>,
+  name: string,
+): SiteDraft {
+  const draft = reads.draftNamed(name) ?? reads.draft(name);
+  if (draft === undefined) throw noSuchDraft(name);
+  if (draft.state !== 'open') throw hasEnded(draft);
+  return draft;
+}
+
+/** The failure for a name or id that no draft has. */
+export function noSuchDraft(name: string): Failure {
+  const message = `There is no draft ${JSON.stringify(name.slice(0, 80))}. draft.list has all.`;
+  return new Failure('not_found', message, { field: 'draft' });
+}
+
+function requireOpen(reads: Reads, { id }: SiteDraft): void {
+  const draft = reads.draft(id);
+  if (draft?.state !== 'open') throw hasEnded(draft);
+  requireUnscheduled(draft);
+}
+
+/**
+ * Throws `conflict` for a draft that waits for its time: what is published then is what was
+ * confirmed.
+ */
+export function requireUnscheduled(draft: SiteDraft): void {
+  const schedule = waitingSchedule(draft);
+  if (schedule === undefined) return;
+  throw new Failure(
+    'conflict',
+    `The draft is scheduled for ${schedule.at}. Ask for draft.unschedule first, then change it.`,
+    { field: 'draft' },
+  );
+}
+
+function hasEnded(draft: SiteDraft | undefined): Failure {
+  const message = `The draft was ${draft?.state ?? 'discarded'}: it takes no changes any more.`;
+  return new Failure('conflict', message, { field: 'draft' });
+}
+
+/** A decision as the log gets it: each change is a row of the family `draftchange`. */
+function decisionInDraft<T>(reads: Reads, draft: SiteDraft, decision: Decision<T>): Decision<T> {
+  const { drafts: given, answer, dtu_txn } = decision;
+  const stamp = { by: '', txn: '', dtu_txn: '', dtu_stored: '' };
+  // The plan is not put: it refuses what the live state would refuse.
+  const plan = planWrites(reads, given, { firstSeq: reads.seq() + 1, ...stamp });
+  const drafts = given.map((one, at) => draftedChange(draft, one, plan.changes[at]?.data));
+  return {
+    drafts,
+    answer: (rows) => answer(rows.flatMap((row) => changeInDraft(row)?.change ?? [])),
+    ...(dtu_txn !== undefined && { dtu_txn }),
+  };
+}
+
+function draftedChange(
+  { id: draft }: SiteDraft,
+  { family, id, action, vk, ...given }: LoggedDraft,
+  data: JsonObject = given.data,
+): LoggedDraft {
+  if (!isDrafted(family)) {
+    throw new Failure('invalid', 'A draft cannot have this change. Make it without draft.', {
+      field: 'draft',
+    });
+  }
+  const claim = vk && { ...vk };
+  const inside = { draft, family, id, data, ...(claim !== undefined && { vk: claim }) };
+  return {
+    family: 'draftchange',
+    id: draftChangeId(draft, id),
+    action,
+    data: inside,
+    ...(claim !== undefined && { vk: { ...claim, vk: draftVk(draft, claim.vk) } }),
+  };
+}

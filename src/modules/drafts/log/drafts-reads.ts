@@ -1,0 +1,51 @@
+import type { DraftedFamily, SiteDraft } from '../draft.ts';
+import type { Databases } from '../../../store/databases.ts';
+import { keyOf, storedJson } from '../../../store/encoding.ts';
+import { draftEnd, draftPrefix } from './draft-entries.ts';
+import type { DraftedRecord, Reads } from '../../../store/store.ts';
+
+type DraftsReads = Pick<Reads, 'draft' | 'draftNamed' | 'draftsAfter' | 'draftRecords'>;
+
+/** The order in which the records of a draft are listed and published: tables before rows. */
+const familyOrder: readonly DraftedFamily[] = [
+  'userinterface',
+  'table',
+  'record',
+  'webhook',
+  'secret',
+];
+
+/** The key of a record that a draft changes, in `draftrecord`. */
+export function draftRecordKey(draft: number, family: DraftedFamily, id: string): Buffer {
+  const place = Buffer.from([familyOrder.indexOf(family)]);
+  return Buffer.concat([draftPrefix(draft), place, keyOf(id)]);
+}
+
+/** Creates the reads of drafts and of the records that they change. */
+export function createDraftsReads({ draft, draftname, draftrecord }: Databases): DraftsReads {
+  const byId = (id: string): SiteDraft | undefined => {
+    const text = draft.get(keyOf(id));
+    return text === undefined ? undefined : (storedJson(text) as SiteDraft);
+  };
+  return {
+    draft: byId,
+    draftNamed(name) {
+      const id = draftname.get(keyOf(name));
+      return id === undefined ? undefined : byId(id);
+    },
+    *draftsAfter(after) {
+      const start = after === '' ? {} : { start: keyOf(after), exclusiveStart: true };
+      for (const { value } of draft.getRange(start)) yield storedJson(value) as SiteDraft;
+    },
+    *draftRecords({ insertedSeq }, after) {
+      const start =
+        after === undefined
+          ? { start: draftPrefix(insertedSeq) }
+          : { start: draftRecordKey(insertedSeq, after.family, after.id), exclusiveStart: true };
+      for (const { value } of draftrecord.getRange({ ...start, end: draftEnd(insertedSeq) })) {
+        const { family, id, first, problem } = storedJson(value) as DraftedRecord;
+        yield { family, id, first, ...(problem !== undefined && { problem }) };
+      }
+    },
+  };
+}

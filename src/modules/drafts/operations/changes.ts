@@ -1,0 +1,95 @@
+import type { StaticOutput } from '../../../model/json/static.ts';
+import { isRevertible } from '../../../model/stored/change.ts';
+import type { DraftedRecordName, Store } from '../../../store/store.ts';
+import { openDraftSeen } from '../bounds.ts';
+import { listRowsDefault } from '../../../api/limits.ts';
+import { defineOperation } from '../../../api/operation.ts';
+import { digestProperty, draftProperty } from './drafts.ts';
+import { draftRowsMax } from './limits.ts';
+import { shownChange } from './publish.ts';
+import { digestOf, versionsIn } from './publish-plan.ts';
+import { mayReadRecord } from './row-access.ts';
+
+const text = { type: 'string' } as const;
+
+const changedRecord = {
+  type: 'object',
+  required: ['family', 'id', 'becomes', 'fields', 'conflict'],
+  properties: {
+    family: text,
+    id: text,
+    label: { ...text, description: 'The path of a page rule, or the name of a record.' },
+    becomes: { type: 'string', enum: ['inserted', 'changed', 'removed', 'same'] },
+    fields: { type: 'object', description: 'Each field that differs, live and drafted.' },
+    conflict: {
+      type: 'boolean',
+      description: 'Whether the record was changed live since the draft first did.',
+    },
+    problem: { ...text, description: 'Why the draft cannot change the live record.' },
+  },
+} as const;
+
+type ChangedRecord = StaticOutput<typeof changedRecord>;
+
+/** draft.changes: the records that a draft changes, with their live and their drafted fields. */
+export const listDraftChanges = defineOperation({
+  name: 'svc1.draft.changes',
+  scope: 'read',
+  effect: 'reads',
+  summary: 'The records that an open draft changes, with the fields that differ.',
+  input: {
+    type: 'object',
+    required: ['draft'],
+    properties: {
+      draft: draftProperty,
+      after: { ...text, nullable: true, description: 'The next of the page before.' },
+      limit: { type: 'integer', minimum: 1, maximum: draftRowsMax, nullable: true },
+    },
+  },
+  output: {
+    title: 'DraftChanges',
+    type: 'object',
+    required: ['rows', 'next'],
+    properties: {
+      rows: {
+        type: 'array',
+        items: changedRecord,
+      },
+      next: { type: ['string', 'null'], description: 'The after of the next page.' },
+      digest: digestProperty,
+    },
+  },
+  failures: ['not_found', 'conflict'],
+  run:
+    ({ store }: { readonly store: Store }) =>
+    ({ draft: name, after, limit = listRowsDefault }, { caller }) => {
+      const draft = openDraftSeen({ store, reads: store }, name, caller);
+      const inDraft = store.inDraft(draft);
+      const digest = after === undefined ? digestOf({ live: store, inDraft, draft }) : undefined;
+      const seen = digest === undefined ? {} : { digest };
+      const rows: ChangedRecord[] = [];
+      let last: DraftedRecordName | undefined;
+      for (const record of store.draftRecords(
+        draft,
+        after === undefined ? after : placeOf(after),
+      )) {
+        const { family, id } = record;
+        if (!isRevertible(family) || !mayReadRecord(inDraft, caller, { family, id })) continue;
+        if (rows.length >= limit) {
+          const next = last === undefined ? null : `${last.family} ${last.id}`;
+          return { kind: 'data', data: { rows, next, ...seen } };
+        }
+        const versions = versionsIn(inDraft, record);
+        rows.push({ ...shownChange(inDraft, versions), conflict: versions.isConflict });
+        last = { family, id };
+      }
+      return { kind: 'data', data: { rows, next: null, ...seen } };
+    },
+});
+
+/** The record behind which a page begins: any text is a place. */
+function placeOf(after: string): DraftedRecordName {
+  const space = after.indexOf(' ');
+  const family = after.slice(0, Math.max(0, space)) as DraftedRecordName['family'];
+  return { family: isRevertible(family) ? family : 'userinterface', id: after.slice(space + 1) };
+}

@@ -1,0 +1,150 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { DraftPreview, SiteDraft } from '../draft.ts';
+import { Failure } from '../../../model/failure.ts';
+import type { JsonObject } from '../../../model/json/json.ts';
+import type { Store } from '../../../store/store.ts';
+import { isDraftSeen, openDraftSeen } from '../bounds.ts';
+import { authorise } from '../../../api/execute.ts';
+import { changeAuthorOf, defineOperation } from '../../../api/operation.ts';
+import { draftProperty } from './drafts.ts';
+import { draftPreviewsMax, previewSecondsDefault, previewSecondsMax } from './limits.ts';
+
+/** The parts that previews need. */
+interface PreviewParts {
+  readonly store: Store;
+  readonly newId: () => string;
+  readonly randomBytes: (count: number) => Buffer;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly view: { readonly base: string; readonly publicUrl: string | undefined };
+}
+
+const text = { type: 'string' } as const;
+
+const previewSchema = {
+  title: 'DraftPreview',
+  type: 'object',
+  required: ['id', 'url', 'expires'],
+  properties: {
+    id: { ...text, description: 'For draft.revoke.' },
+    url: { ...text, description: 'Opens the site as the draft has it. Shown once.' },
+    expires: { ...text, format: 'date-time' },
+  },
+} as const;
+
+/** draft.preview: makes a link with which a browser sees the site as an open draft has it. */
+export const previewDraft = defineOperation({
+  name: 'svc1.draft.preview',
+  scope: 'draft',
+  effect: 'writes',
+  summary: 'Makes a link that shows the site as an open draft has it, until it ends.',
+  input: {
+    type: 'object',
+    required: ['draft'],
+    properties: {
+      draft: draftProperty,
+      seconds: {
+        type: 'integer',
+        nullable: true,
+        minimum: 1,
+        maximum: previewSecondsMax,
+        description: `How long the link works; by default ${previewSecondsDefault}.`,
+      },
+    },
+  },
+  output: previewSchema,
+  failures: ['not_found', 'conflict'],
+  run:
+    ({ store, newId, randomBytes, now, view }: PreviewParts) =>
+    async ({ draft: name, seconds = previewSecondsDefault }, call) => {
+      // The link shows the draft.
+      authorise({ name: 'svc1.draft.preview', scope: 'read' }, call.caller);
+      const secret = randomBytes(32).toString('base64url');
+      const expires = new Date(now() + 1_000 * seconds).toISOString();
+      const { bounds, keyId } = call.caller;
+      const preview: DraftPreview = {
+        ...{ id: newId(), hash: hashOf(secret).toString('hex'), expires },
+        ...(bounds !== undefined && { reader: { bounds, keyId } }),
+      };
+      const draft = await store.commit(changeAuthorOf(call), (reads) => {
+        const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);
+        if (previews.filter((one) => isCurrent(one, now())).length >= draftPreviewsMax) {
+          const message = `A draft has at most ${draftPreviewsMax} previews. Revoke one.`;
+          throw new Failure('conflict', message, { field: 'draft' });
+        }
+        return {
+          drafts: [
+            {
+              family: 'draft',
+              id,
+              action: 'edit',
+              data: { preview: { ...preview } as unknown as JsonObject },
+            },
+          ],
+          answer: () => id,
+        };
+      });
+      const site = view.publicUrl ?? call.origin;
+      const url = `${site}${view.base}/svc1/preview/${draft}.${secret}`;
+      return { kind: 'data', data: { id: preview.id, url, expires } };
+    },
+});
+
+/** draft.revoke: ends a preview at once. Refuses with `not_found` for one that there is not. */
+export const revokePreview = defineOperation({
+  name: 'svc1.draft.revoke',
+  scope: 'draft',
+  effect: 'writes',
+  summary: 'Ends a preview of a draft at once.',
+  input: {
+    type: 'object',
+    required: ['draft', 'id'],
+    properties: { draft: draftProperty, id: { ...text, description: 'The id of the preview.' } },
+  },
+  output: { type: 'object', required: ['id'], properties: { id: text } },
+  failures: ['not_found', 'conflict'],
+  run:
+    ({ store }: Pick<PreviewParts, 'store'>) =>
+    async ({ draft: name, id: preview }, call) => {
+      await store.commit(changeAuthorOf(call), (reads) => {
+        const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);
+        if (previews.every((one) => one.id !== preview)) {
+          throw new Failure('not_found', 'The draft has no such preview.', { field: 'id' });
+        }
+        return {
+          drafts: [{ family: 'draft', id, action: 'edit', data: { revoked: preview } }],
+          answer: () => undefined,
+        };
+      });
+      return { kind: 'data', data: { id: preview } };
+    },
+});
+
+/** The open draft that the token of a preview shows, with its end in milliseconds since 1970. */
+export function previewedDraft(
+  store: Store,
+  token: string,
+  nowMs: number,
+): { readonly draft: SiteDraft; readonly endMs: number } | undefined {
+  const [id = '', secret = ''] = token.split('.');
+  const draft = store.draft(id);
+  if (draft?.state !== 'open') return undefined;
+  const hash = hashOf(secret);
+  const found = draft.previews?.find((one) => {
+    return isCurrent(one, nowMs) && timingSafeEqual(Buffer.from(one.hash, 'hex'), hash);
+  });
+  if (found === undefined) return undefined;
+  const { reader, expires } = found;
+  // Others may have changed more in the draft than its key sees.
+  if (reader !== undefined && !isDraftSeen({ store, reads: store }, draft, reader))
+    return undefined;
+  return { draft, endMs: Date.parse(expires) };
+}
+
+function isCurrent({ expires }: DraftPreview, nowMs: number): boolean {
+  return Date.parse(expires) > nowMs;
+}
+
+function hashOf(secret: string): Buffer {
+  return createHash('sha256').update(secret).digest();
+}

@@ -1,0 +1,286 @@
+import { isAssetName } from '../../assets/asset.ts';
+import { parseMediaType } from '../../../http/representation/mediatype.ts';
+import { parseOrigin } from '../../../model/network/authority.ts';
+import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../rule.ts';
+import { parseDateTime, parseNamedMoment, storedMoment } from '../../../model/time.ts';
+import type { NamedMoment } from '../../../model/time.ts';
+import { momentCharactersMax } from '../../drafts/operations/limits.ts';
+import { Failure, failureFrom } from '../../../model/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { customHeadersMax } from '../../../config/limits.ts';
+import { answerFieldName, fieldValue } from '../../../config/headers.ts';
+import { plainName } from '../../../config/values.ts';
+import { unknownVariable } from '../../../http/headers/field-template.ts';
+import {
+  contentBytesMax,
+  enginedataBytesMax,
+  ruleHeadersBytesMax,
+  wildcardPathBytesMax,
+} from './limits.ts';
+import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../../model/limits.ts';
+import { canonicalPath, encodeNonAscii } from '../../../model/path.ts';
+
+/** The properties of a write that decide whether a value is valid. */
+export interface Placing {
+  readonly kind: RuleKind;
+  readonly engine: string | undefined;
+  readonly engines: ReadonlySet<string>;
+  /** Whether the values are those of a form or query, in which a numeral is a number. */
+  readonly isText: boolean;
+}
+
+/** One field of a page rule. */
+interface FieldDefinition {
+  /** The kinds that have the field. */
+  readonly kinds: readonly RuleKind[];
+  /** The JSON types of valid values. */
+  readonly types: readonly ('string' | 'number' | 'object')[];
+  /** A valid value in words that follow "has to be". */
+  readonly expects: string;
+  /** The value in the form that is stored; undefined if it is not valid. */
+  readonly parse: (value: Json, placing: Placing) => Json | undefined;
+  /** Whether a stored value is valid for another kind or engine; by default it is. */
+  readonly stillValid?: (value: Json, placing: Placing) => boolean;
+}
+
+const recordKinds = ['edit-record', 'insert-record', 'delete-record'] as const;
+const pageKinds = ['content', ...recordKinds] as const;
+const momentExpected =
+  'a date-time with an offset such as 2026-12-01T07:00Z, or the local time of a time zone such ' +
+  'as 2026-12-01T08:00[Europe/Berlin]';
+
+/**
+ * The fields of a page rule that callers write (docs/design/page-rules.md#fields), kind and engine
+ * first, because the others depend on them. A parser throws `too_large` for a value past its limit:
+ * the write is refused.
+ */
+export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
+  string,
+  FieldDefinition
+>([
+  [
+    'kind',
+    text(ruleKinds, `one of ${ruleKinds.join(', ')}`, (value) =>
+      isRuleKind(value) ? value : undefined,
+    ),
+  ],
+  [
+    'engine',
+    {
+      ...text(pageKinds, 'the name of an engine', (value, { engines }) =>
+        typeof value === 'string' && engines.has(value) ? value : undefined,
+      ),
+      stillValid: (value, { engines }) => typeof value === 'string' && engines.has(value),
+    },
+  ],
+  [
+    'origin',
+    text(
+      ruleKinds,
+      'an http or https origin such as https://www.example.com, without a path, or *',
+      parseRuleOrigin,
+    ),
+  ],
+  [
+    'path',
+    {
+      ...text(ruleKinds, 'a path such as /news or /news/*', (value, { kind }) =>
+        parseRulePath(value, kind),
+      ),
+      stillValid: (value, { kind }) =>
+        kind === 'resolve' || (typeof value === 'string' && value.startsWith('/')),
+    },
+  ],
+  [
+    'content',
+    {
+      kinds: ['content'],
+      types: ['string', 'object'],
+      expects: 'a text, or {"base64": "…"}',
+      parse: parseContent,
+    },
+  ],
+  [
+    'asset',
+    text(['content'], 'the name of an asset such as photos/harbour.jpg', (value) =>
+      typeof value === 'string' && isAssetName(value) ? value : undefined,
+    ),
+  ],
+  ['contenttype', text(['content', 'resolve'], 'a media type such as text/html', parseContentType)],
+  ['httpresponse', number('an integer from 200 to 599', parseStatus)],
+  [
+    'headers',
+    {
+      kinds: ruleKinds,
+      types: ['object'],
+      expects:
+        'an object with names of header fields that the server does not set itself, and texts ' +
+        'with known variables, such as {"X-Robots-Tag": "noindex"}',
+      parse: parseRuleHeaders,
+    },
+  ],
+  [
+    'enginedata',
+    { kinds: ruleKinds, types: ['object'], expects: 'an object', parse: parseEnginedata },
+  ],
+  [
+    'table',
+    text(pageKinds, `a text of 1 to ${tableCharactersMax} characters`, (value) =>
+      boundedText(value, tableCharactersMax),
+    ),
+  ],
+  ['lang', text(ruleKinds, 'a BCP 47 language tag such as de-CH', parseLanguage)],
+  [
+    'designed_at',
+    text(ruleKinds, 'an ISO 8601 date-time such as 2026-01-31T12:00:00Z', parseDateTime),
+  ],
+  ['rve', number('a number', parseFinite)],
+  [
+    'access',
+    text(ruleKinds, 'the name of a section [access.<name>] of the ini file', (value) =>
+      typeof value === 'string' && 'value' in plainName(value) ? value : undefined,
+    ),
+  ],
+  ['from', text(ruleKinds, momentExpected, parseLimit)],
+  ['until', text(ruleKinds, momentExpected, parseLimit)],
+  [
+    'enginecomments',
+    text(ruleKinds, 'a text', (value) => (typeof value === 'string' ? value : undefined)),
+  ],
+]);
+
+function text(
+  kinds: readonly RuleKind[],
+  expects: string,
+  parse: FieldDefinition['parse'],
+): FieldDefinition {
+  return { kinds, types: ['string'], expects, parse };
+}
+
+function number(expects: string, parse: FieldDefinition['parse']): FieldDefinition {
+  return { kinds: ruleKinds, types: ['number'], expects, parse };
+}
+
+/** Whether a value names a kind of page rule. */
+export function isRuleKind(value: Json | undefined): value is RuleKind {
+  return typeof value === 'string' && (ruleKinds as readonly string[]).includes(value);
+}
+
+/**
+ * An origin in canonical form (RFC 6454 §6.2), in lower case and without a default port; or `*`.
+ * Undefined if it is neither.
+ */
+export function parseRuleOrigin(value: Json): string | undefined {
+  if (value === '*') return value;
+  if (typeof value !== 'string') return undefined;
+  refuseOver('origin', Buffer.byteLength(value), originBytesMax);
+  return parseOrigin(value.replace(/\/$/, ''));
+}
+
+function parseRulePath(value: Json, kind: RuleKind): string | undefined {
+  if (typeof value !== 'string' || value === '') return undefined;
+  if (!value.startsWith('/')) {
+    return kind === 'resolve' && isBreadcrumbKey(value) ? value : undefined;
+  }
+  refuseOver('path', Buffer.byteLength(value), pathBytesMax);
+  const path = canonicalPath(encodeNonAscii(value));
+  if (path === undefined || path.slice(0, -1).includes('*')) return undefined;
+  if (path.endsWith('*')) refuseOver('path', Buffer.byteLength(path), wildcardPathBytesMax);
+  return path;
+}
+
+function parseContent(value: Json): Json | undefined {
+  if (typeof value === 'string') {
+    refuseOver('content', Buffer.byteLength(value), contentBytesMax);
+    return value;
+  }
+  if (!isJsonObject(value) || Object.keys(value).length !== 1) return undefined;
+  const { base64 } = value;
+  if (typeof base64 !== 'string' || !/^[A-Za-z0-9+/]*={0,2}$/.test(base64)) return undefined;
+  if (base64.length % 4 !== 0) return undefined;
+  refuseOver('content', Buffer.byteLength(base64, 'base64'), contentBytesMax);
+  return value;
+}
+
+function parseContentType(value: Json): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  return parseMediaType(value) === undefined ? undefined : value.trim();
+}
+
+function parseFinite(value: Json, { isText }: Placing): number | undefined {
+  const numeral = isText && typeof value === 'string' && value.trim() !== '';
+  const parsed = numeral ? Number(value) : value;
+  return typeof parsed === 'number' && Number.isFinite(parsed) ? parsed : undefined;
+}
+
+function parseStatus(value: Json, placing: Placing): number | undefined {
+  const status = parseFinite(value, placing);
+  return status !== undefined && Number.isInteger(status) && status >= 200 && status <= 599
+    ? status
+    : undefined;
+}
+
+/** Undefined if a name or value of them is not valid. */
+function parseRuleHeaders(value: Json): JsonObject | undefined {
+  if (!isJsonObject(value)) return undefined;
+  const lines = Object.entries(value).flatMap(([written, given]) => {
+    const name = written.replace(/\[\]$/, '');
+    return [given].flat().map((text) => ({ name, text }));
+  });
+  refuseOver('headers', Buffer.byteLength(JSON.stringify(value)), ruleHeadersBytesMax);
+  const isValid = lines.every(
+    ({ name, text: one }) =>
+      'value' in answerFieldName(name) &&
+      typeof one === 'string' &&
+      'value' in fieldValue(one) &&
+      unknownVariable(one) === undefined,
+  );
+  const count = lines.length;
+  return isValid && count > 0 && count <= customHeadersMax ? value : undefined;
+}
+
+/** Its members are validated one by one: see splitEnginedata. */
+function parseEnginedata(value: Json): JsonObject | undefined {
+  if (!isJsonObject(value)) return undefined;
+  refuseOver('enginedata', Buffer.byteLength(JSON.stringify(value)), enginedataBytesMax);
+  return value;
+}
+
+function boundedText(value: Json, charactersMax: number): string | undefined {
+  return typeof value === 'string' && value !== '' && value.length <= charactersMax
+    ? value
+    : undefined;
+}
+
+/** A moment that limits when a rule answers, in the form that is stored. */
+function parseLimit(value: Json): string | undefined {
+  const moment = limitOf(value);
+  return moment === undefined || moment instanceof Failure ? undefined : storedMoment(moment);
+}
+
+/** The moment of such a value, or why it is none; undefined for one that is no text. */
+export function limitOf(value: Json): NamedMoment | Failure | undefined {
+  if (typeof value !== 'string' || value.length > momentCharactersMax) return undefined;
+  try {
+    return parseNamedMoment(value, undefined);
+  } catch (thrown) {
+    return failureFrom(thrown);
+  }
+}
+
+/** A language tag in the canonical form of RFC 5646 §4.5. */
+function parseLanguage(value: Json): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  try {
+    return Intl.getCanonicalLocales(value)[0];
+  } catch {
+    return undefined;
+  }
+}
+
+function refuseOver(field: string, size: number, sizeMax: number): void {
+  if (size <= sizeMax) return;
+  throw new Failure('too_large', `${field} has ${size} bytes; the limit is ${sizeMax}.`, {
+    field,
+  });
+}

@@ -1,0 +1,202 @@
+import type { Reply } from '../../../http/reply.ts';
+import { limitFreshness } from '../../../http/representation/limited-freshness.ts';
+import type { Fields } from '../../../http/request.ts';
+import { Failure } from '../../../model/failure.ts';
+import type { JsonObject } from '../../../model/json/json.ts';
+import { headerBlockBytesMax, headerFieldsMax } from '../../../http/limits.ts';
+import type { Visitor } from '../../../model/visitor.ts';
+import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
+import { asOfProperty, timeThen } from '../../../api/records/moment.ts';
+import { defineOperation, type Call } from '../../../api/operation.ts';
+import { previewFor, previewProperties } from './preview.ts';
+import {
+  clientOf,
+  contentPlace,
+  placeInput,
+  replyInside,
+  siteFor,
+  type PageParts,
+} from './page-lookup.ts';
+
+const text = { type: 'string' } as const;
+
+/** An HTTP response over the websocket; server/websocket/packet.ts makes it. */
+export const contentPacket: JsonObject = {
+  title: 'ContentPacket',
+  type: 'object',
+  required: ['status', 'headers', 'contenttype', 'source'],
+  properties: {
+    status: { type: 'integer' },
+    headers: {
+      type: 'object',
+      additionalProperties: text,
+      description: 'Header fields by their lower-case names.',
+    },
+    contenttype: { type: ['string', 'null'] },
+    content: { ...text, description: 'The content if it is text in UTF-8.' },
+    content_base64: { ...text, description: 'The content if it is not.' },
+    source: { ...text, description: 'The source of the page: disk:<name>, rule:<id> or none.' },
+  },
+};
+
+/**
+ * userinterface.get_content: over HTTP the response of the page itself, over a websocket a packet
+ * (docs/design/operations.md#one-definition).
+ */
+export const getContent = defineOperation({
+  name: 'svc1.userinterface.get_content',
+  scope: 'render',
+  effect: 'reads',
+  inDrafts: true,
+  summary:
+    'The page at an origin and path: over HTTP its own response, over the websocket a packet.',
+  input: {
+    type: 'object',
+    required: ['origin', 'path'],
+    properties: {
+      ...placeInput.properties,
+      ...previewProperties,
+      as_of: {
+        ...asOfProperty,
+        description:
+          `${asOfProperty.description} Files are those of now. A page of another server has no ` +
+          'past: the answer is `unprocessable`.',
+      },
+      headers: {
+        type: 'object',
+        nullable: true,
+        maxProperties: headerFieldsMax,
+        description:
+          'Header fields of the request. They describe the visitor, unless other fields do.',
+      },
+    },
+  },
+  output: contentPacket,
+  failures: ['not_found', 'unprocessable', 'bad_gateway', 'gateway_timeout'],
+  replies: {
+    200: 'The page: its own header fields and content.',
+    default: 'The page\u2019s own response with another status, or a failure.',
+  },
+  run:
+    ({ view, ...parts }: PageParts) =>
+    async (v, call) => {
+      const where = contentPlace(v, view, call.caller);
+      const { via } = call.fields;
+      const nowMs = timeThen(parts.store, v.as_of);
+      const headers = requestFields(v.headers ?? {});
+      const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
+      const sent = withFields(previewed?.fields ?? {}, headers);
+      const { visitor: visit } = call;
+      const { site } = parts;
+      const endMs = site.hasComingChanges() ? site.nextChangeMs(where, visit.nowMs) : undefined;
+      const ends = { endMs, nowMs: visit.nowMs };
+      const answer = siteFor(parts, v, call).respond({
+        method: 'GET',
+        ...where,
+        // A page that requests itself is recognised as a loop.
+        fields: via === undefined ? sent : withFields(sent, { via }),
+        address: call.caller.address,
+        visitor: previewed?.visitor ?? visitorWith(headers, nowMs, call),
+        body: undefined,
+        client: clientOf(call),
+        signal: call.signal(),
+      });
+      const then = { reply: answer, where, asOf: v.as_of };
+      const reply = await replyInside(parts, then, call.caller);
+      const isForAll = previewed === undefined && v.as_of === undefined;
+      const isStored = isForAll || call.method === 'POST';
+      const shown = isStored ? limited(reply, ends) : notStored(reply);
+      return { kind: 'reply', reply: where.origin === call.origin ? shown : sandboxed(shown) };
+    },
+});
+
+/**
+ * A page of another origin gets an opaque origin (CSP 3, sandbox), sets no cookies and no policies
+ * of this origin: otherwise it could act in the name of this one.
+ */
+function sandboxed(reply: Reply): Reply {
+  const fields = reply.fields.filter((_, at) => {
+    const name = reply.fields[at - (at % 2)]?.toLowerCase() ?? '';
+    return name !== 'set-cookie' && !affectsWholeOrigin(name);
+  });
+  return { ...reply, fields: [...fields, 'Content-Security-Policy', 'sandbox'] };
+}
+
+/**
+ * What only callers with the scope read may see, for no cache: a cache does not know that `apikey`
+ * identifies a caller. It stores no response to a POST.
+ */
+function notStored(reply: Reply): Reply {
+  const fields = reply.fields.filter((_, at) => {
+    const name = reply.fields[at - (at % 2)]?.toLowerCase() ?? '';
+    return name !== 'cache-control' && name !== 'expires';
+  });
+  return { ...reply, fields: [...fields, 'Cache-Control', 'no-store'] };
+}
+
+/** Fields that a caller may set; the server sets those that identify the client. */
+const allowed: ReadonlySet<string> = new Set([
+  'accept',
+  'accept-language',
+  'cookie',
+  'if-match',
+  'if-modified-since',
+  'if-none-match',
+  'if-range',
+  'if-unmodified-since',
+  'range',
+  'referer',
+  'sec-ch-ua-form-factors',
+  'sec-ch-ua-mobile',
+  'sec-ch-ua-platform',
+  'user-agent',
+]);
+
+/** Client hints, which describe a device besides the User-Agent. */
+const hints = ['sec-ch-ua-mobile', 'sec-ch-ua-platform', 'sec-ch-ua-form-factors'] as const;
+
+function withFields(fields: Fields, more: Fields): Fields {
+  return Object.assign(Object.create(null) as Record<string, string>, fields, more);
+}
+
+/** The caller as a visitor with other fields, at a time. */
+function visitorWith(fields: Fields, nowMs: number | undefined, { visitor }: Call): Visitor {
+  if (Object.keys(fields).length === 0 && nowMs === undefined) return visitor;
+  // The hints of the caller's own browser would contradict another User-Agent.
+  const removed = fields['user-agent'] === undefined ? [] : hints;
+  const others = Object.fromEntries(removed.map((name) => [name, undefined]));
+  return visitor.with({ fields: { ...others, ...fields }, nowMs });
+}
+
+/**
+ * The header fields of an input that a caller may set. Throws `too_large` if they exceed the limit
+ * of a header section.
+ */
+function requestFields(headers: object): Fields {
+  const fields = Object.create(null) as Record<string, string>;
+  let bytes = 0;
+  for (const [name, value] of Object.entries(headers) as [string, unknown][]) {
+    const lower = name.toLowerCase();
+    if (!allowed.has(lower) || typeof value !== 'string') continue;
+    bytes += lower.length + value.length;
+    if (bytes > headerBlockBytesMax) {
+      throw new Failure(
+        'too_large',
+        `headers has more than ${headerBlockBytesMax} bytes, the limit for all together.`,
+        {
+          field: 'headers',
+        },
+      );
+    }
+    if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) fields[lower] = value;
+  }
+  return fields;
+}
+
+/** The answer, which caches may use until another page rule answers. */
+function limited(
+  reply: Reply,
+  { endMs, nowMs }: { readonly endMs: number | undefined; readonly nowMs: number },
+): Reply {
+  return endMs === undefined ? reply : limitFreshness(reply, { endMs, nowMs });
+}

@@ -1,0 +1,210 @@
+import { maskedValue, replaceFormerHeaders } from '../../../model/stored/former-headers.ts';
+import { plainName } from '../../../config/values.ts';
+import { Failure } from '../../../model/failure.ts';
+import type { Json, JsonObject } from '../../../model/json/json.ts';
+import { hasScope } from '../../../model/stored/key.ts';
+import { canonicalPath, encodeNonAscii } from '../../../model/path.ts';
+import {
+  isValidAt,
+  ruleKinds,
+  validityOf,
+  type Rule,
+  type RuleContent,
+  type StoredRule,
+} from '../rule.ts';
+import { storedMomentMs } from '../../../model/time.ts';
+import { foldRule } from '../../../store/log/fold.ts';
+import type { Reads } from '../../../store/store.ts';
+import type { Call } from '../../../api/operation.ts';
+import { boundedRules, boundRevert, isRuleWithin } from '../bounds/rules.ts';
+import type {
+  MaskFields,
+  RecordFamily,
+  RecordParts,
+  RecordStep,
+  StoredRecord,
+} from '../../../api/records/family.ts';
+import type { SiteAccess } from '../../../site/site-access.ts';
+import { unreadEnginedata } from './enginedata.ts';
+import { momentCharactersMax } from '../../drafts/operations/limits.ts';
+import { limitOf, parseRuleOrigin } from './fields.ts';
+import { placeRuleFields } from './placement.ts';
+import { missingSection, ruleProblems, type RuleChecks } from './rule-problems.ts';
+import { ruleSchema } from './rule-schema.ts';
+import { serverFields, type ViewConfig } from './rule-view.ts';
+import { shadowProblems } from './shadows.ts';
+
+/** The parts that the operations on page rules need. */
+export interface RuleParts extends RecordParts, Pick<RuleChecks, 'engines' | 'allowPrivate'> {
+  /** Names of the access sections of the ini file. */
+  readonly accessNames: ReadonlySet<string>;
+  readonly view: ViewConfig;
+  readonly site: Pick<SiteAccess, 'explain' | 'hasFile'>;
+}
+
+const text = { type: 'string', nullable: true } as const;
+
+/** Page rules (docs/design/page-rules.md#fields). */
+export const ruleFamily: RecordFamily<RuleParts, Rule> = {
+  name: 'userinterface',
+  noun: 'page rule',
+  command: 'rule',
+  scopes: { read: 'read', write: 'design' },
+  schema: ruleSchema,
+
+  forCall(given, _reads, _parts, earlier) {
+    const { bounds } = given.call.caller;
+    if (bounds === undefined) return ruleFamily;
+    return earlier ?? boundedRules(ruleFamily, given, bounds);
+  },
+  isWithin: isRuleWithin,
+  boundRevert,
+
+  find: (reads, id) => recordOf(reads.rule(id)),
+  findAt: (reads, id, seq) => recordOf(reads.ruleAt(id, seq)),
+  after: (reads, id) => steps(reads.recordsAfter(id)),
+  afterAt: (reads, id, seq) => steps(reads.at(seq).recordsAfter(id)),
+  fold: (before, change) => placed(foldRule(before && ruleOf(before), change)),
+
+  place(write, { engines, accessNames }) {
+    requireSection(write.sent.access, accessNames);
+    return placeRuleFields(write, { engines });
+  },
+  problems: (rule, names, { engines, allowPrivate, view }) =>
+    ruleProblems(rule, names, { engines, allowPrivate, base: view.base }),
+  unknownMembers: ({ enginedata, kind, _unknowns_: unknowns = {} }, names) =>
+    enginedata !== undefined && names.includes('enginedata') && unknowns.enginedata === undefined
+      ? unreadEnginedata(enginedata, kind)
+      : [],
+  afterWrite: ({ stored, call }, parts) => shadowProblems(parts, stored.record, call),
+
+  serverFields: (rule, { view }, origin) => serverFields(rule, view, origin),
+  mask: maskFormerHeaders,
+
+  list: {
+    filters: {
+      origin: { ...text, description: 'The origin, such as https://example.com, or *.' },
+      path: { ...text, description: 'The start of the path, or of the key.' },
+      kind: { ...text, enum: [...ruleKinds, null], description: 'The kind of page rule.' },
+      table: { ...text, description: 'The table.' },
+      engine: { ...text, description: 'The engine.' },
+      valid_at: {
+        ...text,
+        maxLength: momentCharactersMax,
+        description: 'A moment, written as in from and until: the rules that answer then.',
+      },
+    },
+    orders: {
+      '-inserted': (reads, { after }) => steps(reads.recordsBefore(after)),
+      path: (reads, given) => pathSteps(reads, given, false),
+      '-path': (reads, given) => pathSteps(reads, given, true),
+    },
+    ordersMean:
+      'The order: inserted (oldest first, the default), -inserted, path (by origin and path; ' +
+      'rules whose origin waits, and paths over 1,900 bytes, come first) or -path.',
+    parse: parseFilters,
+    matches: (rule, { origin, path = '', kind, table, engine, valid_at: at }) =>
+      (origin === undefined || rule.origin === origin) &&
+      rule.path.startsWith(path as string) &&
+      (kind === undefined || rule.kind === kind) &&
+      (table === undefined || rule.table === table) &&
+      (engine === undefined || rule.engine === engine) &&
+      (at === undefined || answersAt(rule, at as string)),
+    row: ({ content, ...rule }) =>
+      content === undefined
+        ? rule
+        : { ...rule, content_bytes: contentBytes(content as RuleContent) },
+    columns: {
+      ID: 'id',
+      KIND: 'kind',
+      ORIGIN: 'origin',
+      PATH: 'path',
+    },
+  },
+};
+
+/**
+ * Throws `invalid` for the name of an access section that the ini file does not have: the page
+ * would be closed to everybody. A value of another form waits in `_unknowns_`, as in other fields.
+ */
+function requireSection(sent: Json | undefined, names: ReadonlySet<string>): void {
+  if (typeof sent !== 'string' || !('value' in plainName(sent)) || names.has(sent)) return;
+  throw new Failure('invalid', missingSection(sent, names), { field: 'access' });
+}
+
+function placed({ rule, ...place }: StoredRule): StoredRecord<Rule> {
+  return { record: rule, ...place };
+}
+
+function recordOf(stored: StoredRule | undefined): StoredRecord<Rule> | undefined {
+  return stored && placed(stored);
+}
+
+function ruleOf({ record, ...place }: StoredRecord<Rule>): StoredRule {
+  return { rule: record, ...place };
+}
+
+function* steps(walked: ReturnType<Reads['recordsAfter']>): Iterable<RecordStep<Rule>> {
+  for (const { stored, ...step } of walked) yield { ...step, stored: recordOf(stored) };
+}
+
+function* pathSteps(
+  reads: Reads,
+  { after, filters: { origin, path } }: { readonly after: string; readonly filters: JsonObject },
+  descending: boolean,
+): Iterable<RecordStep<Rule>> {
+  const range = {
+    after: after === '' ? undefined : after,
+    descending,
+    origin: typeof origin === 'string' ? origin : undefined,
+    path: typeof path === 'string' ? path : undefined,
+  };
+  for (const { id, stored, size, place } of reads.rulesByPath(range)) {
+    yield { id, stored: recordOf(stored), size, cursor: place };
+  }
+}
+
+/**
+ * Masks the past of page rules: a caller with the scope read sees a header value for a source as
+ * long as the rule has it; a caller with the scope design sees former ones, too
+ * (docs/design/history.md#former-secrets).
+ */
+export function maskFormerHeaders(
+  reads: Pick<Reads, 'rule'>,
+  { caller }: Pick<Call, 'caller'>,
+): MaskFields {
+  return (id, fields) => {
+    const masked = replaceFormerHeaders(fields, reads.rule(id)?.rule, maskedValue);
+    return masked === fields || hasScope(caller, 'design') ? fields : masked;
+  };
+}
+
+function answersAt(rule: Rule, at: string): boolean {
+  const validity = validityOf(rule);
+  return validity === undefined || isValidAt({ validity }, storedMomentMs(at));
+}
+
+function parseFilters({ origin, path, valid_at: at, ...others }: JsonObject): JsonObject {
+  const canonicalOrigin = typeof origin === 'string' ? parseRuleOrigin(origin) : undefined;
+  if (origin !== undefined && canonicalOrigin === undefined) {
+    throw new Failure('invalid', 'origin must be scheme://host[:port], or *.', { field: 'origin' });
+  }
+  const moment = at === undefined ? undefined : limitOf(at);
+  if (moment instanceof Failure) {
+    throw new Failure('invalid', moment.message, { field: 'valid_at' });
+  }
+  return {
+    ...others,
+    ...(moment !== undefined && { valid_at: moment.at }),
+    ...(canonicalOrigin !== undefined && { origin: canonicalOrigin }),
+    // A filter that is not a path can be the key of a breadcrumb.
+    ...(typeof path === 'string' && { path: canonicalPath(encodeNonAscii(path)) ?? path }),
+  };
+}
+
+/** Content may have megabytes: a list has its length instead, and read returns it. */
+function contentBytes(content: RuleContent): number {
+  return typeof content === 'string'
+    ? Buffer.byteLength(content)
+    : Buffer.byteLength(content.base64, 'base64');
+}
