@@ -8,10 +8,10 @@ import { Failure } from './model/failure.ts';
 import { refusalsKeptMax } from './modules/transfer/limits.ts';
 import type { Logs } from './observability/log.ts';
 import type { Store } from './store/store.ts';
-import { configuredTablesAuthor } from './api/tables/configured-tables.ts';
+import { configuredTablesAuthor } from './modules/tables/operations/configured-tables.ts';
 import { importRecords } from './modules/transfer/import.ts';
 import { addFirstKey } from './modules/keys/keys.ts';
-import { createSecret } from './webhooks/sign.ts';
+import { createSecret } from './modules/webhooks/sign.ts';
 
 /** Imports the file of `[server] import` into an empty data folder. */
 export async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {

@@ -20,7 +20,7 @@ import { replaceWithCopy } from './modules/nodes/log/replace.ts';
 import { Notices } from './store/shared/notices.ts';
 import type { SharedPart, Store } from './store/store.ts';
 import { prepareVisitDatabase } from './modules/visits/visit-database.ts';
-import { writeConfiguredTables } from './api/tables/configured-tables.ts';
+import { writeConfiguredTables } from './modules/tables/operations/configured-tables.ts';
 
 /** A process that serves from the same data folder, and hands it over. */
 export interface Predecessor {

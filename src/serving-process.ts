@@ -62,7 +62,7 @@ import {
 import { createVariants } from './modules/assets/variants.ts';
 import { createRuleCache } from './modules/rules/rule-cache.ts';
 import { createStoredPages } from './modules/rules/pages/stored-pages.ts';
-import { IndexBuilder } from './store/index-builder.ts';
+import { IndexBuilder } from './modules/tables/log/index-builder.ts';
 import type { Notice } from './store/shared/entry.ts';
 import type { Notices } from './store/shared/notices.ts';
 import type { Store } from './store/store.ts';
@@ -71,16 +71,16 @@ import { ScheduledPublisher } from './modules/drafts/operations/scheduled-publis
 import { createWrongKeys } from './api/keys/authenticate.ts';
 import { KeyUseRecorder } from './modules/keys/key-use-recorder.ts';
 import { createKeyRates } from './api/keys/key-rates.ts';
-import { writeConfiguredTables } from './api/tables/configured-tables.ts';
-import { createRowChecks, type RowChecks } from './api/tables/row-checks.ts';
+import { writeConfiguredTables } from './modules/tables/operations/configured-tables.ts';
+import { createRowChecks, type RowChecks } from './modules/tables/operations/row-checks.ts';
 import { closedRuleWarnings } from './modules/access/closed-rules.ts';
-import { createAnonymousWrites } from './api/rows/anonymous-writes.ts';
+import { createAnonymousWrites } from './modules/tables/rows/anonymous-writes.ts';
 import type { CertificateState, ConfigurationState } from './modules/status/server-status.ts';
 import { stateVersions } from './modules/status/state-versions.ts';
 import { packageFolder, version } from './version.ts';
 import { writeInThread } from './write-thread.ts';
-import type { Deliverer } from './webhooks/deliverer.ts';
-import { deliveryHandOverMs } from './webhooks/limits.ts';
+import type { Deliverer } from './modules/webhooks/deliverer.ts';
+import { deliveryHandOverMs } from './modules/webhooks/limits.ts';
 
 const publicFolder = join(packageFolder, 'public');
 

@@ -10,7 +10,7 @@ import { openData } from './data.ts';
 import type { Config } from './config/config.ts';
 import { draftStore, openDraftNamed } from './modules/drafts/log/draft-store.ts';
 import type { Store } from './store/store.ts';
-import { createSecret } from './webhooks/sign.ts';
+import { createSecret } from './modules/webhooks/sign.ts';
 import { runRevert } from './api/records/invalidate.ts';
 import type { RevertRequest } from './api/records/revert.ts';
 import { runPublish, type PublishRequest } from './modules/drafts/operations/publish.ts';

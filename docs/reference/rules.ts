@@ -3,7 +3,7 @@ import { kindSchemas } from '../../src/modules/rules/operations/kind-schemas.ts'
 import { fieldDefinitions } from '../../src/modules/rules/operations/fields.ts';
 import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
 import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
-import { hookSchema } from '../../src/api/webhooks/hook-schema.ts';
+import { hookSchema } from '../../src/modules/webhooks/operations/hook-schema.ts';
 import { knownEventTypes } from '../../src/model/stored/event-types.ts';
 import type { JsonObject } from '../../src/model/json/json.ts';
 import { ruleKinds, type RuleKind } from '../../src/modules/rules/rule.ts';

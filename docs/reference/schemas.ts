@@ -2,7 +2,7 @@ import { recordSchemas } from '../../src/api/records/schema.ts';
 import { engineSchemas } from '../../src/modules/rules/operations/enginedata.ts';
 import { kindSchemas } from '../../src/modules/rules/operations/kind-schemas.ts';
 import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
-import { hookSchema } from '../../src/api/webhooks/hook-schema.ts';
+import { hookSchema } from '../../src/modules/webhooks/operations/hook-schema.ts';
 import { operations } from '../../src/api/table.ts';
 import type { Json, JsonObject } from '../../src/model/json/json.ts';
 import { describedKeys } from './ini-file.ts';

@@ -71,7 +71,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'hook',
     summary: 'read and write webhooks, and see their deliveries',
-    load: async () => (await import('./remote/hook.ts')).defineHook,
+    load: async () => (await import('../modules/webhooks/command.ts')).defineHook,
   },
   {
     name: 'draft',
@@ -96,7 +96,7 @@ const entries: readonly CommandEntry[] = [
   {
     name: 'event',
     summary: 'insert and list events',
-    load: async () => (await import('./remote/event.ts')).defineEvent,
+    load: async () => (await import('../modules/webhooks/event-command.ts')).defineEvent,
   },
   {
     name: 'cache',

@@ -4,8 +4,8 @@ import type { Logs } from '../observability/log.ts';
 import { createEmit, type Emit } from '../store/emit.ts';
 import { claimFolder } from '../store/folder/folder-claim.ts';
 import type { Store } from '../store/store.ts';
-import { Deliverer } from '../webhooks/deliverer.ts';
-import { createReports } from '../webhooks/reports.ts';
+import { Deliverer } from '../modules/webhooks/deliverer.ts';
+import { createReports } from '../modules/webhooks/reports.ts';
 import type { AppInstance } from './compose.ts';
 import type { AppContext } from './context.ts';
 

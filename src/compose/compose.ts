@@ -11,7 +11,7 @@ import { createPublicAnswers } from '../server/svc1/public-answers.ts';
 import type { Serving } from '../server/serving.ts';
 import { createSite } from '../site/site.ts';
 import { createDisk } from '../modules/files/disk.ts';
-import { createAttempt, type DeliveryAttempt } from '../webhooks/attempt.ts';
+import { createAttempt, type DeliveryAttempt } from '../modules/webhooks/attempt.ts';
 import { composeAuthenticate, composeSessions, composeVisitors } from './callers.ts';
 import {
   composeSite,

@@ -23,7 +23,7 @@ import type { SiteParts } from '../site/site.ts';
 import { eventInsert, rowInsert } from '../modules/nodes/log/outbox.ts';
 import type { Store } from '../store/store.ts';
 import type { Visitors } from '../modules/visitors/visitor.ts';
-import { createSecret } from '../webhooks/sign.ts';
+import { createSecret } from '../modules/webhooks/sign.ts';
 import { writeInThread } from '../write-thread.ts';
 import type { AppContext, CallerContext } from './context.ts';
 import type { Drafts, DraftsParts } from './drafts.ts';

@@ -5,7 +5,7 @@ import type { Tracer } from '../observability/trace.ts';
 import type { Dialler } from '../outbound/dialler.ts';
 import { tracedDialler } from '../modules/telemetry/traced-dialler.ts';
 import { openTelemetry } from '../modules/telemetry/telemetry.ts';
-import type { DeliveryAttempt } from '../webhooks/attempt.ts';
+import type { DeliveryAttempt } from '../modules/webhooks/attempt.ts';
 import { tracedAttempt } from '../modules/telemetry/traced-attempt.ts';
 import type { AppContext } from './context.ts';
 

@@ -1,4 +1,4 @@
-import type { TableDefinition } from '../model/stored/table.ts';
+import type { TableDefinition } from '../modules/tables/table.ts';
 import type { ConfigProblem } from './problem.ts';
 import type { IncludePattern } from './include.ts';
 import type { FieldsOf } from './ini-key.ts';

@@ -101,7 +101,7 @@ async function readTable(
   // Another check reports a section without both.
   if (schema === undefined && values.host === undefined) return { problems: [] };
   // Loading the validator takes 30 ms, which a configuration without tables need not spend.
-  const { parseDefinition } = await import('../tables/definition.ts');
+  const { parseDefinition } = await import('../modules/tables/definition.ts');
   const object = schema !== undefined && 'object' in schema ? schema.object : undefined;
   const given = Object.entries({ ...values, schema: object }).filter(
     ([, value]) => value !== undefined && !(Array.isArray(value) && value.length === 0),

@@ -1,6 +1,6 @@
 import { isScope, scopes, type Scope } from '../model/stored/key.ts';
 import { durationMs, sizeBytes } from '../model/common/units.ts';
-import { tableNameMistake } from '../model/stored/table.ts';
+import { tableNameMistake } from '../modules/tables/table.ts';
 import { nearestName } from '../model/common/nearest.ts';
 import { quoted, quotedChoice } from './problem.ts';
 

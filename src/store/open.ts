@@ -13,7 +13,7 @@ import {
   schemaVersion,
   type Databases,
 } from './databases.ts';
-import { createDeliveryLog } from './deliveries/delivery-log.ts';
+import { createDeliveryLog } from '../modules/webhooks/log/delivery-log.ts';
 import { createLocalDeliveryWriter } from './deliveries/delivery-writer.ts';
 import { createDraftReads } from '../modules/drafts/log/draft-reads.ts';
 import { backUp } from '../modules/upkeep/backup.ts';
@@ -43,7 +43,7 @@ import type { OutboxMax } from '../modules/nodes/log/outbox.ts';
 import { createOutbox } from '../modules/nodes/log/outbox-entries.ts';
 import { putSeveralMarks } from './projections/index-entries.ts';
 import { putRuleAssets } from '../modules/rules/log/rule-assets.ts';
-import { createIndexBuilder, refreshWords } from './projections/index-build.ts';
+import { createIndexBuilder, refreshWords } from '../modules/tables/log/index-build.ts';
 import { createReads } from './projections/reads.ts';
 import { joinCluster, leaveShared, type Sharing } from '../modules/cluster/log/join.ts';
 import type { SharedLog } from './shared/shared-log.ts';

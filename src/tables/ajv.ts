@@ -1,6 +1,11 @@
 import { isJsonObject, type Json, type JsonObject } from '../model/json/json.ts';
-import { documentNodesMax, formatCharactersMax } from './limits.ts';
-import { oneSchema, referenced, schemaLists, schemasByName } from './schema-check.ts';
+import { documentNodesMax, formatCharactersMax } from '../modules/tables/limits.ts';
+import {
+  oneSchema,
+  referenced,
+  schemaLists,
+  schemasByName,
+} from '../modules/tables/schema-check.ts';
 import { parseDateTime } from '../model/time.ts';
 
 /** A schema as documents that refer to each other. */

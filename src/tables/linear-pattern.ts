@@ -1,5 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
-import { patternCharactersMax } from './limits.ts';
+import { patternCharactersMax } from '../modules/tables/limits.ts';
 
 let isEnabled = false;
 

@@ -3,7 +3,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { startReceiver } from '../webhooks/receiver.ts';
+import { startReceiver } from '../modules/webhooks/receiver.ts';
 import type { Page } from 'playwright-core';
 import { oneBrowser, visit } from './browser.ts';
 import { code, goTo, heading, hostile, openConsole, realTroubles } from './console-tab.ts';

@@ -3,7 +3,7 @@ import { suite, test, type TestContext } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
-import { startReceiver, type TestReceiver } from '../webhooks/receiver.ts';
+import { startReceiver, type TestReceiver } from '../modules/webhooks/receiver.ts';
 import { oneBrowser } from './browser.ts';
 import { heading, openConsole, realTroubles, type ConsoleTab } from './console-tab.ts';
 

@@ -3,7 +3,7 @@ import { suite, test, type TestContext } from 'node:test';
 import type { Page } from 'playwright-core';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
-import { startReceiver, type TestReceiver } from '../webhooks/receiver.ts';
+import { startReceiver, type TestReceiver } from '../modules/webhooks/receiver.ts';
 import { assertOpenToAll } from './axe.ts';
 import { assertReadable, oneBrowser, sizes, visit } from './browser.ts';
 import { code, goTo, heading, hostile, openConsole, realTroubles } from './console-tab.ts';

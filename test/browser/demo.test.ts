@@ -10,7 +10,7 @@ import {
   type Tab,
 } from './browser.ts';
 import { postOperation } from '../harness.ts';
-import { startReceiver, type Delivered } from '../webhooks/receiver.ts';
+import { startReceiver, type Delivered } from '../modules/webhooks/receiver.ts';
 import { startDemo } from './demo-site.ts';
 
 const openTab = oneBrowser();

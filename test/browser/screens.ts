@@ -6,7 +6,7 @@ import { builtDocs } from '../docs/built-docs.ts';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { startReceiver } from '../webhooks/receiver.ts';
+import { startReceiver } from '../modules/webhooks/receiver.ts';
 import { goTo } from './console-tab.ts';
 
 /** Texts without a place to break a line: from left to right with an emoji, and from right to left. */

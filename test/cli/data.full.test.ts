@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
 import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
-import { rowKey } from '../../src/store/projections/index-key.ts';
+import { rowKey } from '../../src/modules/tables/log/index-key.ts';
 import { postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, spawnWaymark, startServed } from '../process.ts';
 import { scratchStore } from '../store/scratch.ts';

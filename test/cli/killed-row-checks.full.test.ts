@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
 import { test, type TestContext } from 'node:test';
-import { rowsCheckedAtOnce } from '../../src/api/tables/limits.ts';
+import { rowsCheckedAtOnce } from '../../src/modules/tables/operations/limits.ts';
 import { openSocket, postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
 import { openIn } from '../store/scratch.ts';

@@ -14,7 +14,7 @@ import { engineSchemas } from '../../src/modules/rules/operations/enginedata.ts'
 import { kindSchemas } from '../../src/modules/rules/operations/kind-schemas.ts';
 import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
 import { operations } from '../../src/api/table.ts';
-import { hookSchema } from '../../src/api/webhooks/hook-schema.ts';
+import { hookSchema } from '../../src/modules/webhooks/operations/hook-schema.ts';
 import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
 import { assembleConfig } from '../../src/config/assemble.ts';
 import { parseIni } from '../../src/config/parse.ts';

@@ -12,7 +12,7 @@ interface Break {
 export const breaks: Readonly<Record<string, Break>> = {
   // The centre does not recognise an entry that it has already stored.
   claim: {
-    file: 'src/api/webhooks/events.ts',
+    file: 'src/modules/webhooks/operations/events.ts',
     from: "if (earlier !== undefined) return { drafts: [], answer: () => earlier.seq };\n    if (reads.rows('event', id).length > 0) {",
     to: 'if (false) {',
   },

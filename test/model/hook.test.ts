@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { WaymarkEvent } from '../../src/model/stored/event.ts';
-import { isDeliveredOn, type Hook, type Node } from '../../src/model/stored/hook.ts';
+import { isDeliveredOn, type Hook, type Node } from '../../src/modules/webhooks/hook.ts';
 import type { JsonObject } from '../../src/model/json/json.ts';
 
 const hook: Hook = {

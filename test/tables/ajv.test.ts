@@ -3,9 +3,9 @@ import fc from 'fast-check';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import { isJsonObject, type Json, type JsonObject } from '../../src/model/json/json.ts';
-import { compileTable } from '../../src/tables/compiled-table.ts';
-import { parseDefinition } from '../../src/tables/definition.ts';
-import { documentNodesMax } from '../../src/tables/limits.ts';
+import { compileTable } from '../../src/modules/tables/compiled-table.ts';
+import { parseDefinition } from '../../src/modules/tables/definition.ts';
+import { documentNodesMax } from '../../src/modules/tables/limits.ts';
 import { schemaDocuments, formats } from '../../src/tables/ajv.ts';
 
 const numbers = (length: number): readonly number[] => Array.from({ length }, (_, at) => at);

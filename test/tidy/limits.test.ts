@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { wrongKeysPerMinuteMax } from '../../src/modules/keys/limits.ts';
-import { anonymousWritesPerMinuteMax } from '../../src/api/rows/limits.ts';
+import { anonymousWritesPerMinuteMax } from '../../src/modules/tables/rows/limits.ts';
 import { readBodyBytesMax, requestTimeoutMs, socketFrameBytesMax } from '../../src/api/limits.ts';
 import { connectionsMax } from '../../src/config/limits.ts';
 import { sections } from '../../src/config/schema.ts';

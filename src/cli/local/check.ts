@@ -5,7 +5,7 @@ import { checkAssetFiles } from '../../modules/assets/asset-check.ts';
 import { AssetFiles } from '../../modules/assets/asset-files.ts';
 import { Option } from 'commander';
 import { closedRuleWarnings } from '../../modules/access/closed-rules.ts';
-import { tableWarnings } from '../../api/tables/configured-tables.ts';
+import { tableWarnings } from '../../modules/tables/operations/configured-tables.ts';
 import type { Config } from '../../config/config.ts';
 import { configJson, describeConfig } from '../../config/describe.ts';
 import { ineffectiveSettings } from '../../config/warnings.ts';

@@ -1,7 +1,7 @@
 import { parseMediaType } from '../../http/representation/mediatype.ts';
 import type { JsonObject } from '../../model/json/json.ts';
-import type { StoredRow } from '../../model/stored/row.ts';
-import type { TableDefinition } from '../../model/stored/table.ts';
+import type { StoredRow } from '../tables/row.ts';
+import type { TableDefinition } from '../tables/table.ts';
 import type { Reads } from '../../store/store.ts';
 import { assetNameBytesMax } from './limits.ts';
 

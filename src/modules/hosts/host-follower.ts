@@ -3,11 +3,11 @@ import { eventDraft, ownEvent } from '../../model/stored/event.ts';
 import { Failure } from '../../model/failure.ts';
 import { sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
 import { retryUntilAborted } from '../../model/common/retry-loop.ts';
-import type { StoredTable } from '../../model/stored/table.ts';
+import type { StoredTable } from '../tables/table.ts';
 import type { Log } from '../../observability/log.ts';
 import type { ApiSocket } from '../peers/api-socket.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
-import { parseDefinition } from '../../tables/definition.ts';
+import { parseDefinition } from '../tables/definition.ts';
 import type { DataHost, HostClient } from './host-client.ts';
 import { hostRetryMs, hostRetryMsMax, hostSchemaMs } from './limits.ts';
 

@@ -4,8 +4,8 @@ import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
 import { needsUser } from '../../model/visitor.ts';
 import type { Call, Operation, OperationResult } from '../../api/operation.ts';
 import type { FamilyCall } from '../../api/records/family.ts';
-import { actionOf } from '../../api/rows/access.ts';
-import { unknownField } from '../../api/rows/row-conditions.ts';
+import { actionOf } from '../tables/rows/access.ts';
+import { unknownField } from '../tables/rows/row-conditions.ts';
 import {
   countAnonymousWrite,
   onlyWritten,
@@ -13,7 +13,7 @@ import {
   requireOneRow,
   type RowParts,
   type TableCall,
-} from '../../api/rows/row-family.ts';
+} from '../tables/rows/row-family.ts';
 
 /** The parts that calls of data hosts need. */
 interface HostedParts extends RowParts {

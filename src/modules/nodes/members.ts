@@ -1,5 +1,5 @@
 import { newId } from '../../model/common/clock.ts';
-import type { Node } from '../../model/stored/hook.ts';
+import type { Node } from '../webhooks/hook.ts';
 import { isJsonObject } from '../../model/json/json.ts';
 import type { Log } from '../../observability/log.ts';
 import type { NodeState } from './log/node-states.ts';

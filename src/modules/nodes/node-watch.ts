@@ -1,4 +1,4 @@
-import type { Node } from '../../model/stored/hook.ts';
+import type { Node } from '../webhooks/hook.ts';
 import type { Log } from '../../observability/log.ts';
 import type { Emit } from '../../store/emit.ts';
 import type { SharedPart, Store } from '../../store/store.ts';

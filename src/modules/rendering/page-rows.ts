@@ -7,8 +7,8 @@ import { TableVersions } from './table-versions.ts';
 import type { Reads } from '../../store/store.ts';
 import type { Execute } from '../../api/execute.ts';
 import type { Call } from '../../api/operation.ts';
-import { accessTo } from '../../api/rows/access.ts';
-import { rowTable } from '../../api/rows/compiled-tables.ts';
+import { accessTo } from '../tables/rows/access.ts';
+import { rowTable } from '../tables/rows/compiled-tables.ts';
 
 let readers = 0;
 

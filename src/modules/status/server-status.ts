@@ -5,16 +5,16 @@ import {
   waitingFields,
   type Hook,
   type Node,
-} from '../../model/stored/hook.ts';
+} from '../webhooks/hook.ts';
 import type { ConfigProblem } from '../../config/problem.ts';
 import type { MemoryUse } from '../../observability/memory-use.ts';
 import { Failure } from '../../model/failure.ts';
 import type { SharedFilesState } from '../../store/shared/shared-files.ts';
 import type { IndexBuild, Reads, SharedPart, StoreCounts, Store } from '../../store/store.ts';
-import type { RowCheckProgress } from '../../api/tables/row-checks.ts';
+import type { RowCheckProgress } from '../tables/operations/row-checks.ts';
 import type { TableHostState } from '../hosts/host-follower.ts';
 import { defineOperation } from '../../api/operation.ts';
-import { knownNodes } from '../../api/webhooks/hook-placement.ts';
+import { knownNodes } from '../webhooks/operations/hook-placement.ts';
 
 /** The state of the configuration in use, and the problems of an ini file that cannot be used. */
 export interface ConfigurationState {

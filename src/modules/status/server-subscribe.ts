@@ -6,7 +6,7 @@ import { stateTopics, type StateTopic, type StateWatcher } from './state-watcher
 import type { Store } from '../../store/store.ts';
 import { watchedAttemptsMax } from '../../api/limits.ts';
 import { defineOperation, type Packet } from '../../api/operation.ts';
-import { queueOf, requireHookScope } from '../../api/webhooks/deliveries.ts';
+import { queueOf, requireHookScope } from '../webhooks/operations/deliveries.ts';
 
 interface WatchParts {
   readonly stateWatcher: StateWatcher;

@@ -1,6 +1,6 @@
 import { runInSpan, type Tracer } from '../../observability/trace.ts';
 import { serverAttributes } from './traced-dialler.ts';
-import type { DeliveryAttempt } from '../../webhooks/attempt.ts';
+import type { DeliveryAttempt } from '../webhooks/attempt.ts';
 
 /**
  * Makes each attempt at a delivery a trace of its own, which the receiver gets in `traceparent`.

@@ -6,11 +6,11 @@ import {
 } from '../../model/stored/change.ts';
 import { changeInDraft } from '../drafts/draft.ts';
 import { Failure } from '../../model/failure.ts';
-import type { Hook } from '../../model/stored/hook.ts';
+import type { Hook } from '../webhooks/hook.ts';
 import type { JsonObject } from '../../model/json/json.ts';
-import type { Row } from '../../model/stored/row.ts';
+import type { Row } from '../tables/row.ts';
 import type { Rule } from '../rules/rule.ts';
-import type { TableDefinition } from '../../model/stored/table.ts';
+import type { TableDefinition } from '../tables/table.ts';
 import { escapedPath } from '../../model/path.ts';
 import { applyOf, foldRows } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';

@@ -18,7 +18,7 @@ import type { LineProblems, Refusal } from './import-line.ts';
 import type { ImportReport } from './import-operation.ts';
 import { createLineReader } from './import-worker.ts';
 import { importBlocks, type ImportStep } from './import.ts';
-import { createSecret } from '../../webhooks/sign.ts';
+import { createSecret } from '../webhooks/sign.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { configOption, findConfigFile, jsonOption, requireConfig } from '../../cli/options.ts';
 import { importTimeoutMs } from '../../cli/limits.ts';

@@ -2,18 +2,18 @@ import { mergeFields } from '../../model/stored/change.ts';
 import { Failure, type Problem } from '../../model/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
 import { hasScope, type Scope } from '../../model/stored/key.ts';
-import { scalarOf, type Row, type Scalar, type StoredRow } from '../../model/stored/row.ts';
-import type { TableDefinition } from '../../model/stored/table.ts';
+import { scalarOf, type Row, type Scalar, type StoredRow } from '../tables/row.ts';
+import type { TableDefinition } from '../tables/table.ts';
 import type { LoggedDraft, Reads } from '../../store/store.ts';
-import { compileTable, type CompiledTable, type TableField } from '../../tables/compiled-table.ts';
-import { definitionFields } from '../../tables/definition.ts';
+import { compileTable, type CompiledTable, type TableField } from '../tables/compiled-table.ts';
+import { definitionFields } from '../tables/definition.ts';
 import { requireNoMistakes } from '../../api/problems.ts';
 import { sentNames } from '../../api/records/placement.ts';
-import { accessTo } from '../../api/rows/access.ts';
-import { rowTable } from '../../api/rows/compiled-tables.ts';
-import { placeRowFields } from '../../api/rows/row-placement.ts';
-import { referredRow, rowProblems } from '../../api/rows/row-problems.ts';
-import { placeTableFields } from '../../api/tables/table-family.ts';
+import { accessTo } from '../tables/rows/access.ts';
+import { rowTable } from '../tables/rows/compiled-tables.ts';
+import { placeRowFields } from '../tables/rows/row-placement.ts';
+import { referredRow, rowProblems } from '../tables/rows/row-problems.ts';
+import { placeTableFields } from '../tables/operations/table-family.ts';
 import { restored, type ImportLine } from './import-line.ts';
 
 /** A line of a table or row, placed by what the log and the lines before it have. */

@@ -32,7 +32,7 @@ import {
   isSameRequest,
   type KeyedRequest,
 } from '../../api/records/idempotency.ts';
-import { secretDraft } from '../../api/webhooks/hook-family.ts';
+import { secretDraft } from '../webhooks/operations/hook-family.ts';
 import {
   readImportLines,
   type LineProblems,

@@ -6,7 +6,7 @@ import type { Change } from '../../model/stored/change.ts';
 import { Failure } from '../../model/failure.ts';
 import { changeInDraft } from '../drafts/draft.ts';
 import { purgedValue, replaceFormerHeaders } from '../../model/stored/former-headers.ts';
-import { hookOfSecret, type HookSecret } from '../../model/stored/hook.ts';
+import { hookOfSecret, type HookSecret } from '../webhooks/hook.ts';
 import { createDraftReads } from '../drafts/log/draft-reads.ts';
 import { openDatabases, openEnvironment, type Databases } from '../../store/databases.ts';
 import { transactSync } from '../../store/environment.ts';

@@ -5,7 +5,7 @@ import { commitQueueMax } from '../limits.ts';
 import { storedAt } from '../projections/reads.ts';
 import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Reads, Store } from '../store.ts';
-import type { CarriedTables } from './planned-rows.ts';
+import type { CarriedTables } from '../../modules/tables/log/planned-rows.ts';
 import { planWrites, type WritePlan } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
 import { copyFailure, followsOf } from '../../modules/nodes/log/open-row-log.ts';

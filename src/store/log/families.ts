@@ -1,10 +1,10 @@
 import type { Change, Family } from '../../model/stored/change.ts';
 import type { SiteDraft } from '../../modules/drafts/draft.ts';
-import { hookOfSecret, type HookSecret, type StoredHook } from '../../model/stored/hook.ts';
+import { hookOfSecret, type HookSecret, type StoredHook } from '../../modules/webhooks/hook.ts';
 import type { ApiKey } from '../../model/stored/key.ts';
-import type { StoredRow } from '../../model/stored/row.ts';
+import type { StoredRow } from '../../modules/tables/row.ts';
 import type { StoredRule } from '../../modules/rules/rule.ts';
-import type { StoredTable } from '../../model/stored/table.ts';
+import type { StoredTable } from '../../modules/tables/table.ts';
 import { keyOf } from '../encoding.ts';
 import { formerEntries, indexEntryOf } from '../../modules/rules/log/rule-index.ts';
 import { ruleAssetKeys } from '../../modules/rules/log/rule-assets.ts';
@@ -13,7 +13,7 @@ import { ruleTimeKeys } from '../../modules/rules/log/rule-times.ts';
 import type { Reads } from '../store.ts';
 import { foldDraft, foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
 import type { DataTexts, PlannedEntries, Transition, PlannedPlaces } from './planned-entries.ts';
-import type { PlannedRows } from './planned-rows.ts';
+import type { PlannedRows } from '../../modules/tables/log/planned-rows.ts';
 
 /** The state that the changes of one decision share while the store plans them. */
 export interface Planning {

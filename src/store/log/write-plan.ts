@@ -1,21 +1,21 @@
 import { isRevertible, type Change, type Draft, type Family } from '../../model/stored/change.ts';
 import { eventDraft, type EventFields } from '../../model/stored/event.ts';
 import type { JsonObject } from '../../model/json/json.ts';
-import type { StoredRow } from '../../model/stored/row.ts';
-import type { StoredTable, TableDefinition } from '../../model/stored/table.ts';
+import type { StoredRow } from '../../modules/tables/row.ts';
+import type { StoredTable, TableDefinition } from '../../modules/tables/table.ts';
 import {
   eventsShowValues,
   raisesEvent,
   tableEventData,
   tableEvents,
   type TableEvent,
-} from '../../tables/table-events.ts';
+} from '../../modules/tables/table-events.ts';
 import type { SeqClaim } from '../projections/claims.ts';
 import type { LoggedDraft, Reads } from '../store.ts';
 import { DataTexts, PlannedEntries, type Marks, PlannedPlaces } from './planned-entries.ts';
 import { familyProjection, type FamilyProjection, type Planning } from './families.ts';
 import { foldRows, type ApplyChange, type Folded } from './fold.ts';
-import { PlannedRows, type CarriedTables } from './planned-rows.ts';
+import { PlannedRows, type CarriedTables } from '../../modules/tables/log/planned-rows.ts';
 
 /** One change with the vk that it claims. */
 export interface PlannedStep {

@@ -9,7 +9,7 @@ import { test } from 'node:test';
 import { startSite, postOperation } from '../../harness.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { freePort } from '../../free-port.ts';
-import { startReceiver } from '../../webhooks/receiver.ts';
+import { startReceiver } from '../webhooks/receiver.ts';
 import { eventually, nodeKey, renewLog, startFollower, startFromIni as start } from './rig.ts';
 
 const page = (path: string, content: string) => ({

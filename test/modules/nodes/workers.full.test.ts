@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { freePort } from '../../free-port.ts';
 import { postOperation } from '../../harness.ts';
 import { serverFolder, startServed, workersOf, type Served } from '../../process.ts';
-import { startReceiver } from '../../webhooks/receiver.ts';
+import { startReceiver } from '../webhooks/receiver.ts';
 import { eventually, nodeKey, renewLog } from './rig.ts';
 
 const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };

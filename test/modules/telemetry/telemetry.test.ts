@@ -3,7 +3,7 @@ import { appendFile, writeFile } from 'node:fs/promises';
 import { suite, test, type TestContext } from 'node:test';
 import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';
-import { startReceiver } from '../../webhooks/receiver.ts';
+import { startReceiver } from '../webhooks/receiver.ts';
 import { startCollector, type Collector, type Received } from './collector.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { secretRecordId } from '../../../src/model/stored/hook.ts';
+import { secretRecordId } from '../../../src/modules/webhooks/hook.ts';
 import { purgeSecrets } from '../../../src/modules/upkeep/purge.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';

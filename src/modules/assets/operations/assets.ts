@@ -3,7 +3,7 @@ import { assetOf, assetTable, type Asset } from '../asset.ts';
 import { assetNameBytesMax } from '../limits.ts';
 import { Failure } from '../../../model/failure.ts';
 import type { JsonObject } from '../../../model/json/json.ts';
-import type { StoredRow } from '../../../model/stored/row.ts';
+import type { StoredRow } from '../../tables/row.ts';
 import { ruleKinds } from '../../rules/rule.ts';
 import type { Reads } from '../../../store/store.ts';
 import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
@@ -11,7 +11,7 @@ import { defineOperation, type Call, type OperationResult } from '../../../api/o
 import { invalidateOperation } from '../../../api/records/invalidate.ts';
 import { listOperation } from '../../../api/records/list.ts';
 import { vkMember } from '../../../api/records/schema.ts';
-import { rowFamily, type RowParts } from '../../../api/rows/row-family.ts';
+import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';
 import { hasAssetTable } from './asset-table.ts';
 import { assetsPerTurn, shownUsesMax, usesCountedMax, usesMax } from './limits.ts';
 

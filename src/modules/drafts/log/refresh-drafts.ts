@@ -1,7 +1,7 @@
 import { isRevertible, type Change } from '../../../model/stored/change.ts';
 import { changeInDraft, isDrafted, type DraftedFamily, type SiteDraft } from '../draft.ts';
 import { Failure } from '../../../model/failure.ts';
-import type { StoredTable } from '../../../model/stored/table.ts';
+import type { StoredTable } from '../../tables/table.ts';
 import type { Databases } from '../../../store/databases.ts';
 import {
   historyKey,
@@ -18,7 +18,7 @@ import {
   PlannedPlaces,
   type PlannedEntry,
 } from '../../../store/log/planned-entries.ts';
-import { PlannedRows } from '../../../store/log/planned-rows.ts';
+import { PlannedRows } from '../../tables/log/planned-rows.ts';
 import { draftRecordKey } from './drafts-reads.ts';
 import type { DraftedRecord, DraftedRecordName, Reads, TableCounts } from '../../../store/store.ts';
 import {

@@ -1,7 +1,7 @@
 import { createHash, type Hash } from 'node:crypto';
 import { isRevertible, type Change, type RevertibleFamily } from '../../../model/stored/change.ts';
 import { vkInDraft, type DraftedFamily, type SiteDraft } from '../draft.ts';
-import { hookOfSecret } from '../../../model/stored/hook.ts';
+import { hookOfSecret } from '../../webhooks/hook.ts';
 import { Failure } from '../../../model/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../../model/json/json.ts';
 import { foldDrafted } from '../log/refresh-drafts.ts';

@@ -3,9 +3,9 @@ import { Failure } from '../../../model/failure.ts';
 import { type JsonObject } from '../../../model/json/json.ts';
 import { hasScope, type Caller, type Scope } from '../../../model/stored/key.ts';
 import type { Reads } from '../../../store/store.ts';
-import { accessTo, scopesFor } from '../../../api/rows/access.ts';
-import { rowTable, withoutHidden } from '../../../api/rows/compiled-tables.ts';
-import { tableOfRow } from '../../../api/rows/row-family.ts';
+import { accessTo, scopesFor } from '../../tables/rows/access.ts';
+import { rowTable, withoutHidden } from '../../tables/rows/compiled-tables.ts';
+import { tableOfRow } from '../../tables/rows/row-family.ts';
 
 /** The scopes that read the records of each family, with their history; of rows, see below. */
 const readScopes: Readonly<Record<Exclude<RevertibleFamily, 'record'>, Scope>> = {

@@ -23,10 +23,10 @@ import {
   type RecordRevert,
 } from '../../../api/records/revert.ts';
 import { vkMember } from '../../../api/records/schema.ts';
-import { rowFamily } from '../../../api/rows/row-family.ts';
+import { rowFamily } from '../../tables/rows/row-family.ts';
 import { ruleFamily } from '../../rules/operations/rule-family.ts';
-import { tableFamily } from '../../../api/tables/table-family.ts';
-import { hookFamily } from '../../../api/webhooks/hook-family.ts';
+import { tableFamily } from '../../tables/operations/table-family.ts';
+import { hookFamily } from '../../webhooks/operations/hook-family.ts';
 import { draftProperty, type DraftParts } from './drafts.ts';
 import { publishListedMax } from './limits.ts';
 import {

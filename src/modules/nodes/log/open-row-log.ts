@@ -3,7 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Change } from '../../../model/stored/change.ts';
 import { changeInDraft } from '../../drafts/draft.ts';
 import { Failure } from '../../../model/failure.ts';
-import { hookOfSecret, secretRecordId, type HookSecret } from '../../../model/stored/hook.ts';
+import { hookOfSecret, secretRecordId, type HookSecret } from '../../webhooks/hook.ts';
 import { schemaVersion, type Databases } from '../../../store/databases.ts';
 import { keyOf, storedJson } from '../../../store/encoding.ts';
 import { digestSliceCharactersMax } from '../../../store/limits.ts';

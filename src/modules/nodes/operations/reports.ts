@@ -1,5 +1,5 @@
 import type { StaticInput } from '../../../model/json/static.ts';
-import type { Node } from '../../../model/stored/hook.ts';
+import type { Node } from '../../webhooks/hook.ts';
 import type { Log } from '../../../observability/log.ts';
 import type { NodeState } from '../log/node-states.ts';
 import type { Store } from '../../../store/store.ts';

@@ -1,4 +1,4 @@
-import type { Hook, Node } from '../../../model/stored/hook.ts';
+import type { Hook, Node } from '../../webhooks/hook.ts';
 import type { Store } from '../../../store/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import { nodeProperties, requireNode } from './access.ts';

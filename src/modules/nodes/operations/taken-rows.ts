@@ -5,7 +5,7 @@ import { rowInsert } from '../log/outbox.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
 import type { Call, Operation, OperationResult } from '../../../api/operation.ts';
 import { insertOperation } from '../../../api/records/write.ts';
-import { rowFamily, type RowParts } from '../../../api/rows/row-family.ts';
+import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';
 
 const insertRow = insertOperation(rowFamily);
 

@@ -1,12 +1,12 @@
 import { eventOf } from '../../../model/stored/event.ts';
 import type { Change } from '../../../model/stored/change.ts';
 import type { Databases } from '../../../store/databases.ts';
-import { latestAttempt } from '../../../store/deliveries/attempts.ts';
-import type { AttemptRecord, QueueKey } from '../../../store/deliveries/deliveries.ts';
-import { dueKey, dueOf, nOf, queueOf } from '../../../store/deliveries/delivery-keys.ts';
+import { latestAttempt } from '../../webhooks/log/attempts.ts';
+import type { AttemptRecord, QueueKey } from '../../webhooks/log/deliveries.ts';
+import { dueKey, dueOf, nOf, queueOf } from '../../webhooks/log/delivery-keys.ts';
 import { entryOfSeq, newestEntry } from '../../nodes/log/outbox-entries.ts';
 import { unpackClaim } from '../../../store/projections/claims.ts';
-import { buildKey } from '../../../store/projections/row-entries.ts';
+import { buildKey } from '../../tables/log/row-entries.ts';
 import type { IndexBuild } from '../../../store/store.ts';
 
 /** Checks an entry; returns a description of the problem if it does not belong there. */

@@ -16,7 +16,7 @@ import {
 } from '../../../store/log/copied-rows.ts';
 import type { WritePlan } from '../../../store/log/write-plan.ts';
 import { putWrites } from '../../../store/log/write-puts.ts';
-import { completeIndexes } from '../../../store/projections/index-build.ts';
+import { completeIndexes } from '../../tables/log/index-build.ts';
 import { createReads } from '../../../store/projections/reads.ts';
 import type { Difference, Reads } from '../../../store/store.ts';
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { ruleCharacters } from '../../../../src/api/limits.ts';
 import { listSliceRecords } from '../../../../src/api/records/limits.ts';
-import { eventSliceRows } from '../../../../src/api/webhooks/limits.ts';
-import { listEvents } from '../../../../src/api/webhooks/event-reads.ts';
+import { eventSliceRows } from '../../../../src/modules/webhooks/operations/limits.ts';
+import { listEvents } from '../../../../src/modules/webhooks/operations/event-reads.ts';
 import { listOperation } from '../../../../src/api/records/list.ts';
 import {
   ruleFamily,

@@ -37,7 +37,7 @@ import { createStoredPages } from '../../../../src/modules/rules/pages/stored-pa
 import { openStore } from '../../../../src/store/open.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { createKeyRates } from '../../../../src/api/keys/key-rates.ts';
-import { createAnonymousWrites } from '../../../../src/api/rows/anonymous-writes.ts';
+import { createAnonymousWrites } from '../../../../src/modules/tables/rows/anonymous-writes.ts';
 import { Passwords } from '../../../../src/modules/access/passwords.ts';
 import { createWrongKeys } from '../../../../src/api/keys/authenticate.ts';
 import { temporaryFolder, writeFiles } from '../../../folder.ts';

@@ -12,7 +12,7 @@ import {
   rowInTable,
   rowKey,
   wordKey,
-} from '../../../../src/store/projections/index-key.ts';
+} from '../../../../src/modules/tables/log/index-key.ts';
 import type { Store } from '../../../../src/store/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, scratchStore } from '../../../store/scratch.ts';

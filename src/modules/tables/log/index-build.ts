@@ -1,0 +1,157 @@
+import { scalarOf } from '../row.ts';
+import { tableIndexes, type StoredTable, type TableIndexes } from '../table.ts';
+import type { Databases } from '../../../store/databases.ts';
+import { keyOf, storedJson } from '../../../store/encoding.ts';
+import { indexBuildRowsMax } from '../../../store/limits.ts';
+import type { WriteQueue } from '../../../store/log/write-queue.ts';
+import type { IndexBuild, Reads, RowStep, Store, TableCounts } from '../../../store/store.ts';
+import { indexKey, keyPrefix, prefixEnd, wordKey } from './index-key.ts';
+import { buildKey, packWord, searchIndex, startedBuild } from './row-entries.ts';
+import { rowWords } from './words.ts';
+
+/** The name in `meta` of the rules by which words were found. */
+const wordRules = 'words';
+
+/** Creates `Store.buildIndexes`. */
+export function createIndexBuilder(
+  databases: Databases,
+  reads: Reads,
+  queue: WriteQueue,
+): Store['buildIndexes'] {
+  return async (signal, report) => {
+    while (!signal.aborted && databases.indexbuild.getKeysCount({ limit: 1 }) > 0) {
+      const built = await queue.write(() => {
+        const piece = nextPiece(databases, reads);
+        return () => ({ result: piece && putPiece(databases, piece), bytes: 0 });
+      });
+      if (built !== undefined) report(built);
+    }
+  };
+}
+
+/** Completes all indexes. The caller runs it in a write transaction. */
+export function completeIndexes(databases: Databases, reads: Reads): void {
+  for (let piece; (piece = nextPiece(databases, reads)) !== undefined;) putPiece(databases, piece);
+}
+
+/** A step of a build: its writes, and the state after it. */
+interface Piece {
+  readonly build: IndexBuild;
+  readonly isComplete: boolean;
+  readonly write: (databases: Databases) => void;
+}
+
+/** Undefined if all indexes are complete: another process may have done it meanwhile. */
+function nextPiece(databases: Databases, reads: Reads): Piece | undefined {
+  const [build] = reads.indexBuilds();
+  if (build === undefined) return undefined;
+  return build.phase === 'empty' ? emptied(databases, reads, build) : filled(reads, build);
+}
+
+function putPiece(
+  databases: Databases,
+  { build, isComplete, write }: Piece,
+): IndexBuild & { readonly isComplete: boolean } {
+  write(databases);
+  const key = buildKey(build.table, build.index);
+  if (isComplete) databases.indexbuild.removeSync(key);
+  else databases.indexbuild.putSync(key, JSON.stringify(build));
+  return { ...build, isComplete };
+}
+
+/** Removes some entries of an index; the last step begins to fill it, if the table still has it. */
+function emptied(databases: Databases, reads: Reads, build: IndexBuild): Piece {
+  const { table, index } = build;
+  const isOfWords = index === searchIndex;
+  const name = isOfWords ? 'rowword' : 'rowindex';
+  const start = isOfWords ? keyPrefix(table) : keyPrefix(table, index);
+  const range = { start, end: prefixEnd(start), limit: indexBuildRowsMax };
+  const keys = [...databases[name].getKeys(range)].map((key) => Buffer.from(key));
+  const isEmpty = keys.length < indexBuildRowsMax;
+  const isWanted = hasIndex(indexesOf(reads, table), index);
+  return {
+    build: isEmpty && isWanted ? { ...build, phase: 'fill' } : build,
+    isComplete: isEmpty && !isWanted,
+    write() {
+      for (const key of keys) databases[name].removeSync(key);
+      if (isEmpty && isOfWords) countWords(databases, reads, table, { words: 0 });
+    },
+  };
+}
+
+/** Adds some rows to an index. */
+function filled(reads: Reads, build: IndexBuild): Piece {
+  const { table, index, after, done } = build;
+  const rows = firstRows(reads.rowsAfter(table, after));
+  const { search } = indexesOf(reads, table);
+  const isComplete = rows.length < indexBuildRowsMax;
+  return {
+    build: { ...build, after: rows.at(-1)?.id ?? after, done: done + rows.length },
+    isComplete,
+    write(databases) {
+      let words = 0;
+      for (const { id, stored } of rows) {
+        if (stored === undefined) continue;
+        if (index !== searchIndex) {
+          const value = scalarOf(stored.row[index]);
+          databases.rowindex.putSync(indexKey(table, index, value, id), '');
+          continue;
+        }
+        const { counts, length } = rowWords(stored.row, search);
+        words += length;
+        for (const [word, count] of counts) {
+          databases.rowword.putSync(wordKey(table, word, id), packWord(count, length));
+        }
+      }
+      if (words > 0) countWords(databases, reads, table, { more: words });
+    },
+  };
+}
+
+function firstRows(steps: Iterable<RowStep>): readonly RowStep[] {
+  const rows: RowStep[] = [];
+  for (const step of steps) {
+    rows.push(step);
+    if (rows.length === indexBuildRowsMax) break;
+  }
+  return rows;
+}
+
+function countWords(
+  { tablecount }: Databases,
+  reads: Reads,
+  table: string,
+  change: { readonly words: number } | { readonly more: number },
+): void {
+  if (reads.table(table) === undefined) return;
+  const counts = reads.tableCounts(table);
+  const words = 'words' in change ? change.words : counts.words + change.more;
+  const after: TableCounts = { ...counts, words };
+  tablecount.putSync(keyOf(table), JSON.stringify(after));
+}
+
+function indexesOf(reads: Reads, name: string): TableIndexes {
+  return tableIndexes(reads.table(name)?.table ?? {});
+}
+
+function hasIndex({ fields, search }: TableIndexes, index: string): boolean {
+  return index === searchIndex ? search.length > 0 : fields.includes(index);
+}
+
+/**
+ * Starts a new build of the words of all tables if the rules by which ICU finds words have changed
+ * since the last build. The caller runs it in a write transaction.
+ */
+export function refreshWords({ meta, table, tablecount, indexbuild }: Databases): void {
+  const rules = `${process.versions.icu ?? ''} ${process.versions.unicode ?? ''}`;
+  if (meta.get(wordRules) === rules) return;
+  meta.putSync(wordRules, rules);
+  for (const { value } of table.getRange({})) {
+    const { table: definition } = storedJson(value) as StoredTable;
+    if (tableIndexes(definition).search.length === 0) continue;
+    const counts = tablecount.get(keyOf(definition.name));
+    const { rows } = storedJson(counts ?? '{"rows":0}') as TableCounts;
+    const build = startedBuild(definition.name, searchIndex, rows);
+    indexbuild.putSync(buildKey(definition.name, searchIndex), JSON.stringify(build));
+  }
+}

@@ -1,0 +1,39 @@
+import type { Store } from '../../../store/store.ts';
+import { defineOperation } from '../../../api/operation.ts';
+
+const count = { type: 'integer', minimum: 0 } as const;
+
+/** table.counts: how many rows each table has; a data host knows those of its own. */
+export const countTables = defineOperation({
+  name: 'svc1.table.counts',
+  scope: 'admin',
+  effect: 'reads',
+  inDrafts: true,
+  summary: 'The number of rows of each table.',
+  input: { type: 'object' },
+  output: {
+    title: 'TableCounts',
+    type: 'object',
+    required: ['rows'],
+    properties: {
+      rows: {
+        type: 'array',
+        items: {
+          type: 'object',
+          required: ['name', 'rows'],
+          properties: {
+            name: { type: 'string' },
+            rows: { ...count, description: 'Rows that this server has.' },
+          },
+        },
+      },
+    },
+  },
+  run:
+    ({ store }: { readonly store: Pick<Store, 'tablesAfter' | 'tableCounts'> }) =>
+    () => {
+      const names = [...store.tablesAfter('')].map(({ table }) => table.name);
+      const rows = names.map((name) => ({ name, rows: store.tableCounts(name).rows }));
+      return { kind: 'data', data: { rows } };
+    },
+});

@@ -1,0 +1,169 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { backgroundPollMs } from '../../../store/limits.ts';
+import type { LoggedDraft, Store } from '../../../store/store.ts';
+import { reasonOf, type Log } from '../../../observability/log.ts';
+import type { StoredTable } from '../table.ts';
+import { examinedRecords } from '../../../api/records/list.ts';
+import { rowTable } from '../rows/compiled-tables.ts';
+import { rowCheckRetryMs, rowsCheckedAtOnce } from './limits.ts';
+import { rowCorrection } from './schema-change.ts';
+
+/** The progress of a check of the rows of a table. */
+export interface RowCheckProgress {
+  readonly table: string;
+  readonly checked: number;
+  readonly of: number;
+  readonly moved: number;
+}
+
+/** Checks the rows of tables with a changed schema, in the background. */
+export interface RowChecks {
+  start(): void;
+  /** Resolves when the transaction that runs has ended. */
+  stop(): Promise<void>;
+  progress(): readonly RowCheckProgress[];
+}
+
+/** The author of the changes that bring rows in line with a schema. */
+export const rowChecksAuthor = 'server';
+
+/**
+ * Makes the checks of a process. A table records that its rows need a check (`rows_pending`), so a
+ * check continues after a crash; checking a row twice has no effect.
+ */
+export function createRowChecks({
+  store,
+  log,
+}: {
+  readonly store: Store;
+  readonly log: Log;
+}): RowChecks {
+  const stopped = new AbortController();
+  const running = new Map<string, RowCheckProgress>();
+  let loop: Promise<void> = Promise.resolve();
+  const parts = { store, log, running, signal: stopped.signal };
+  return {
+    start() {
+      loop = checkTables(parts);
+    },
+    async stop() {
+      stopped.abort();
+      await loop;
+    },
+    progress: () => [...running.values()],
+  };
+}
+
+interface CheckParts {
+  readonly store: Store;
+  readonly log: Log;
+  readonly running: Map<string, RowCheckProgress>;
+  readonly signal: AbortSignal;
+}
+
+async function checkTables(parts: CheckParts): Promise<void> {
+  const { store, log, signal } = parts;
+  let seen = -1;
+  while (!signal.aborted) {
+    try {
+      store.refresh();
+      const seq = store.seq();
+      if (seq !== seen) {
+        const pending = [...store.tablesAfter('')].filter(({ table }) => table.rows_pending);
+        for (const stored of pending) await checkRows(stored, parts);
+        seen = seq;
+      }
+      await store.waitForRows(seen, signal, backgroundPollMs);
+    } catch (error) {
+      if (hasEnded(signal)) return;
+      const reason = reasonOf(error);
+      log.warn({ reason }, 'Cannot check rows after a change of a schema. Retrying in 5 s.');
+      await delay(rowCheckRetryMs, undefined, { signal }).catch(() => undefined);
+    }
+  }
+}
+
+function hasEnded(signal: AbortSignal): boolean {
+  return signal.aborted;
+}
+
+/** Checks all rows of a table, unless its definition changes meanwhile: then it begins again. */
+async function checkRows(stored: StoredTable, parts: CheckParts): Promise<void> {
+  const { store, log, running, signal } = parts;
+  const { id, name } = stored.table;
+  const of = store.tableCounts(name).rows;
+  let [checked, moved, last] = [0, 0, ''];
+  try {
+    for (;;) {
+      running.set(name, { table: name, checked, of, moved });
+      const slice = nextRows(parts, stored, last);
+      checked += slice.checked;
+      last = slice.last;
+      if (slice.ids.length > 0) {
+        const written = await correctRows(parts, stored, slice.ids);
+        if (written === undefined) return;
+        moved += written;
+      } else await delay(0);
+      if (hasEnded(signal)) return;
+      if (slice.isEnd) break;
+    }
+    await store.commit(rowChecksAuthor, (reads) => {
+      const isSame = reads.tableById(id)?.seq === stored.seq;
+      const draft: LoggedDraft = {
+        family: 'table',
+        id,
+        action: 'edit',
+        data: { rows_pending: null },
+      };
+      return { drafts: isSame ? [draft] : [], answer: () => undefined };
+    });
+    const values = { table: name, rows: checked, moved };
+    log.info(values, `Checked the rows of the table ${name} by its new schema.`);
+  } finally {
+    running.delete(name);
+  }
+}
+
+/** The next rows that need a correction, of a bounded number of rows. */
+function nextRows(
+  { store }: CheckParts,
+  stored: StoredTable,
+  after: string,
+): {
+  readonly ids: readonly string[];
+  readonly last: string;
+  readonly checked: number;
+  readonly isEnd: boolean;
+} {
+  const table = rowTable(store, stored);
+  const ids: string[] = [];
+  let [last, checked, examined] = [after, 0, 0];
+  for (const step of store.rowsAfter(stored.table.name, after)) {
+    last = step.id;
+    checked += 1;
+    const correction = step.stored === undefined ? {} : rowCorrection(step.stored.row, table);
+    if (Object.keys(correction).length > 0) ids.push(step.id);
+    examined += examinedRecords(step.size);
+    if (examined >= rowsCheckedAtOnce) return { ids, last, checked, isEnd: false };
+  }
+  return { ids, last, checked, isEnd: true };
+}
+
+/** Corrects rows in one transaction; undefined if the definition is another one by now. */
+function correctRows(
+  { store }: CheckParts,
+  stored: StoredTable,
+  ids: readonly string[],
+): Promise<number | undefined> {
+  return store.commit(rowChecksAuthor, (reads) => {
+    const now = reads.table(stored.table.name);
+    if (now?.seq !== stored.seq) return { drafts: [], answer: () => undefined };
+    const table = rowTable(reads, now);
+    const drafts = ids.flatMap((id): readonly LoggedDraft[] => {
+      const row = reads.row(id)?.row;
+      const data = row === undefined ? {} : rowCorrection(row, table);
+      return Object.keys(data).length > 0 ? [{ family: 'record', id, action: 'edit', data }] : [];
+    });
+    return { drafts, answer: () => drafts.length };
+  });
+}

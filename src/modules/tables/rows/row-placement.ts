@@ -1,0 +1,135 @@
+import { Failure } from '../../../model/failure.ts';
+import { objectOf, type Json, type JsonObject } from '../../../model/json/json.ts';
+import type { Row } from '../row.ts';
+import type { CompiledTable, TableField } from '../compiled-table.ts';
+import {
+  placeRecord,
+  requireSize,
+  type FieldValues,
+  type FieldWrite,
+  type Named,
+  type PlacedField,
+} from '../../../api/records/placement.ts';
+import { rowBytesMax } from './limits.ts';
+
+/** Names of fields that only the server writes. */
+const serverFields = ['table'];
+
+/**
+ * Places the fields of a row by the schema of its table (docs/design/records.md#values-of-a-row):
+ * a value that is not valid for its field waits in `_unknowns_`, and so does an unknown field.
+ * Returns the data of the change. Throws `invalid` for a row without a required field, or with
+ * fields that contradict each other, `too_large` past a limit.
+ */
+export function placeRowFields(
+  { isText = false, ...write }: FieldWrite<Row>,
+  table: CompiledTable,
+): JsonObject {
+  const sent = isText ? fieldsFromText(write.sent, table) : write.sent;
+  const data = placeRecord({ ...write, sent }, (before) => ({
+    names:
+      before.size === 0
+        ? table.fields
+        : new Set([...table.fields.keys(), ...formerFields(before, table)]),
+    placeField: (name, values) => placeField(table.fields.get(name), values),
+    complete(fields, unknowns) {
+      requireFields(table, fields, unknowns);
+      requireAgreement(table, fields);
+      requireRoom(fields, unknowns);
+    },
+  }));
+  return write.current === undefined ? { table: table.definition.name, ...data } : data;
+}
+
+/** Fields of a row that the schema no longer has: their values wait in `_unknowns_`. */
+function formerFields(before: Named, { fields }: CompiledTable): readonly string[] {
+  return [...before.keys()].filter((name) => !fields.has(name) && !serverFields.includes(name));
+}
+
+/** A field that the schema does not have gets no value. */
+function placeField(
+  definition: TableField | undefined,
+  { old, sent, waiting }: FieldValues,
+): PlacedField {
+  const next = sent === undefined ? waiting : sent;
+  if (next === null) return {};
+  if (definition === undefined) {
+    const unknown = next ?? old;
+    return unknown === undefined ? {} : { unknown };
+  }
+  if (next !== undefined && definition.mistake(next) === undefined) return { field: next };
+  if (old !== undefined && definition.mistake(old) === undefined) {
+    return next === undefined ? { field: old } : { field: old, unknown: next };
+  }
+  const unknown = next ?? old;
+  return unknown === undefined ? {} : { unknown };
+}
+
+function requireFields(table: CompiledTable, fields: Named, unknowns: Named): void {
+  const missing = table.required.find((name) => !fields.has(name));
+  if (missing === undefined) return;
+  const waiting = unknowns.get(missing);
+  const mistake = waiting === undefined ? undefined : table.fields.get(missing)?.mistake(waiting);
+  const message =
+    mistake === undefined
+      ? `${missing} is missing: every row of ${table.definition.name} has it.`
+      : `${mistake.message} Every row of ${table.definition.name} needs ${missing}.`;
+  throw new Failure('invalid', message, { field: mistake?.field ?? missing });
+}
+
+/** Conditions on several fields cannot be met by leaving out one of them, so they refuse. */
+function requireAgreement(table: CompiledTable, fields: Named): void {
+  const hasOthers = serverFields.some((name) => fields.has(name));
+  const row = hasOthers
+    ? Object.fromEntries([...fields].filter(([name]) => !serverFields.includes(name)))
+    : objectOf(fields);
+  const mistake = table.rowMistake(row);
+  if (mistake === undefined) return;
+  const { field, message } = mistake;
+  throw new Failure('invalid', message.trimStart(), field === '' ? {} : { field });
+}
+
+function requireRoom(fields: Named, unknowns: Named): void {
+  try {
+    requireSize('The row', { fields, unknowns }, rowBytesMax);
+  } catch (error) {
+    if (!(error instanceof Failure) || error.field !== undefined) throw error;
+    const sizes = [...fields, ...unknowns].map(([name, value]) => {
+      return { field: name, size: JSON.stringify(value).length };
+    });
+    const largest = sizes.toSorted((one, other) => other.size - one.size)[0]?.field ?? '';
+    throw new Failure('too_large', error.message, { field: largest });
+  }
+}
+
+/**
+ * The fields of a form or query, where all values are texts, as the types of their fields have
+ * them. An empty text is no value for a field that cannot have it: browsers send empty inputs too.
+ */
+function fieldsFromText(sent: JsonObject, { fields }: CompiledTable): JsonObject {
+  return Object.fromEntries(
+    Object.entries(sent).map(([name, value]) => {
+      const field = fields.get(name);
+      return [name, field === undefined ? value : valueFromText(value, field)] as const;
+    }),
+  );
+}
+
+/** A text as a value of a field; another value as it is. */
+export function valueFromText(value: Json, field: Pick<TableField, 'types' | 'mistake'>): Json {
+  const { types } = field;
+  if (typeof value !== 'string') return value;
+  if (value === '') return field.mistake(value) === undefined ? value : null;
+  if (types === undefined) return value;
+  if (types.has('string') && field.mistake(value) === undefined) return value;
+  const isNumeric = types.has('number') || types.has('integer');
+  if (isNumeric && /^-?\d{1,300}(?:\.\d{1,300})?(?:e[+-]?\d{1,3})?$/i.test(value)) {
+    const number = Number(value);
+    if (Number.isFinite(number)) return number;
+  }
+  if (types.has('boolean')) {
+    if (value === 'true' || value === 'on') return true;
+    if (value === 'false' || value === 'off') return false;
+  }
+  return value;
+}

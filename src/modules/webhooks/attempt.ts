@@ -1,0 +1,177 @@
+import { readRetryAfter } from '../../http/retry-after.ts';
+import { Failure } from '../../model/failure.ts';
+import { isHookHeader } from './hook.ts';
+import { reportedAnswerBytesMax, retryAfterMsMax, reportedFieldCharactersMax } from './limits.ts';
+import type { OneShotResponse, OneShotOptions } from '../../outbound/one-shot-request.ts';
+import type { Dialler } from '../../outbound/dialler.ts';
+import { outboundProblem, type OutboundProblem } from '../../outbound/problem.ts';
+import { outboundUrl } from '../../outbound/url.ts';
+import { signatureFields, type SignedMessage } from './sign.ts';
+
+/** The destination of a message, from the fields of its hook. */
+interface Destination {
+  readonly url: string;
+  readonly method: string;
+  /** The hook's own header fields. Fields that isHookHeader refuses are not sent. */
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** A message at one attempt. The attempt signs exactly the bytes that it sends. */
+type Message = Omit<SignedMessage, 'nowMs' | 'body'> & {
+  /** JSON (RFC 8259). */
+  readonly body: Buffer;
+};
+
+/** The result of one attempt. */
+export interface AttemptResult {
+  /** Undefined if the receiver sent no answer. */
+  readonly status: number | undefined;
+  /** The answer's Retry-After, as readRetryAfter parses it. */
+  readonly retryAfterMs: number | undefined;
+  /** The first KiBs of the answer's content, as text. */
+  readonly answer: string;
+  /** The answer's first header fields, without secrets: name, value, name, value. */
+  readonly answerFields: readonly string[];
+  /** The duration of the attempt. */
+  readonly ms: number;
+  /** Why the attempt failed. With a status, the problem concerns the content of the answer only. */
+  readonly problem: OutboundProblem | undefined;
+}
+
+/** Cancels an attempt: its `problem` is then `cancelled`, and the sender does not count it. */
+type AttemptCancellation = Pick<OneShotOptions, 'mayBegin' | 'signal'>;
+
+/** Makes one attempt. Never rejects. */
+export type DeliveryAttempt = (
+  destination: Destination,
+  message: Message,
+  cancellation?: AttemptCancellation,
+) => Promise<AttemptResult>;
+
+/**
+ * Makes attempts through a dialler that checks addresses and applies its timeouts. `now` gives
+ * milliseconds since 1970, `monotonicMs` measures durations. A hook may replace `userAgent`.
+ */
+export function createAttempt({
+  dialler,
+  userAgent,
+  now,
+  monotonicMs,
+}: {
+  readonly dialler: Pick<Dialler, 'exchange'>;
+  readonly userAgent: string;
+  readonly now: () => number;
+  readonly monotonicMs: () => number;
+}): DeliveryAttempt {
+  const known = new WeakMap<Destination, RequestTemplate>();
+
+  function templateOf(destination: Destination): RequestTemplate | undefined {
+    let template = known.get(destination);
+    if (template === undefined) {
+      template = createTemplate(destination, userAgent);
+      if (template !== undefined) known.set(destination, template);
+    }
+    return template;
+  }
+
+  return async (destination, { id, body, keys }, cancellation = {}) => {
+    const startedMs = monotonicMs();
+    const template = templateOf(destination);
+    let answer = unsendable;
+    if (template !== undefined) {
+      const { origin, target, method } = template;
+      const signed = await signatureFields({ id, nowMs: now(), body, keys });
+      const sent = [...template.fields, ...signed];
+      answer = await dialler.exchange({
+        ...{ origin, target, method, fields: sent, body, ...cancellation },
+      });
+    }
+    const { status, retryAfter, fields, content, problem } = answer;
+    return {
+      status,
+      retryAfterMs: readRetryAfter(retryAfter, { nowMs: now(), msMax: retryAfterMsMax }),
+      answer: reported(content),
+      answerFields: reportedFields(fields),
+      ms: monotonicMs() - startedMs,
+      problem,
+    };
+  };
+}
+
+/** The part of a request that is the same at every attempt of a hook. */
+type RequestTemplate = Omit<OneShotOptions, 'body'>;
+
+const unsendable: OneShotResponse = {
+  status: undefined,
+  retryAfter: undefined,
+  fields: [],
+  content: Buffer.alloc(0),
+  problem: outboundProblem('request'),
+};
+
+/** Undefined for a URL that outboundUrl refuses. */
+function createTemplate(
+  { url, method, headers }: Destination,
+  userAgent: string,
+): RequestTemplate | undefined {
+  const parsed = urlOf(url);
+  if (parsed === undefined) return undefined;
+  const own = Object.entries(headers).filter(([name, value]) => isHookHeader(name, value));
+  const hasUserAgent = own.some(([name]) => name.toLowerCase() === 'user-agent');
+  return {
+    origin: parsed.origin,
+    target: parsed.pathname + parsed.search,
+    method,
+    fields: [
+      'Content-Type',
+      'application/json',
+      ...(hasUserAgent ? [] : ['User-Agent', userAgent]),
+      ...own.flat(),
+    ],
+  };
+}
+
+function urlOf(text: string): URL | undefined {
+  try {
+    return outboundUrl(text);
+  } catch (error) {
+    if (error instanceof Failure) return undefined;
+    throw error;
+  }
+}
+
+/** Decodes the beginning of the content as text, without an incomplete last character. */
+function reported(content: Buffer): string {
+  if (content.length <= reportedAnswerBytesMax) return content.toString();
+  const beginning = content.subarray(0, reportedAnswerBytesMax);
+  return new TextDecoder().decode(beginning, { stream: true });
+}
+
+/** The value that stands for a secret. */
+export const maskedValue = '***';
+
+/** Words in the names of header fields whose values are often secrets. */
+const secretWords = ['auth', 'cookie', 'key', 'password', 'secret', 'session', 'sign', 'token'];
+
+/** Whether the value of a header field may be a secret, by its name. */
+export function isSecretField(name: string): boolean {
+  const lower = name.toLowerCase();
+  return lower === 'x-service-hmac' || secretWords.some((word) => lower.includes(word));
+}
+
+/**
+ * The first header fields of an answer, for the record of an attempt: name, value, name, value.
+ * Values that may be secrets are masked, and the rest beyond the limit is left out.
+ */
+function reportedFields(fields: readonly string[]): readonly string[] {
+  const reported: string[] = [];
+  let left = reportedFieldCharactersMax;
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const name = fields[at] ?? '';
+    const value = isSecretField(name) ? maskedValue : (fields[at + 1] ?? '');
+    left -= name.length + value.length;
+    if (left < 0) break;
+    reported.push(name, value);
+  }
+  return reported;
+}

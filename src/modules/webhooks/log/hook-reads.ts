@@ -1,0 +1,75 @@
+import { LRUCache } from 'lru-cache';
+import { anyEvent, type HookSecret, type StoredHook } from '../hook.ts';
+import type { Databases } from '../../../store/databases.ts';
+import { keyOf, storedJson } from '../../../store/encoding.ts';
+import { hooksRememberedCharactersMax, listedHooksCharacters } from '../../../store/limits.ts';
+import { foldHook, foldRows } from '../../../store/log/fold.ts';
+import type { Reads } from '../../../store/store.ts';
+
+type HookReads = Pick<
+  Reads,
+  'hook' | 'hookAt' | 'hooksAfter' | 'hooksFor' | 'hooksStamp' | 'hookSecret'
+>;
+
+/** The hooks that name an event type. */
+interface NamedHooks {
+  readonly hooks: readonly StoredHook[];
+  /** Length of their texts. */
+  readonly characters: number;
+}
+
+/** Reads the projections of hooks, and their past states from the rows of the log. */
+export function createHookReads(databases: Databases, rows: Reads['rows']): HookReads {
+  const { hook, hooktype, hooksecret, meta } = databases;
+  // Every event needs them, and they change rarely. Hooks for all types are cached once.
+  const byType = new LRUCache<string, NamedHooks>({
+    maxSize: hooksRememberedCharactersMax,
+    sizeCalculation: ({ characters }) => characters + listedHooksCharacters,
+  });
+  let stamp: string | undefined;
+
+  function byId(id: string): StoredHook | undefined {
+    const text = hook.get(keyOf(id));
+    return text === undefined ? undefined : (storedJson(text) as StoredHook);
+  }
+
+  function naming(type: string): readonly StoredHook[] {
+    const known = byType.get(type);
+    if (known !== undefined) return known.hooks;
+    const key = keyOf(type);
+    const ids = hooktype.doesExist(key) ? [...hooktype.getValues(key)] : [];
+    const texts = ids.flatMap((id) => hook.get(keyOf(id)) ?? []);
+    const hooks = texts.map((text) => JSON.parse(text) as StoredHook);
+    const characters = texts.reduce((sum, text) => sum + text.length, 0);
+    byType.set(type, { hooks, characters });
+    return hooks;
+  }
+
+  return {
+    hook: byId,
+    hookAt(id, seq) {
+      const current = byId(id);
+      if (current !== undefined && current.seq <= seq) return current;
+      return foldRows(rows('webhook', id, seq), foldHook).stored;
+    },
+    *hooksAfter(after) {
+      const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
+      for (const { value } of hook.getRange(start === undefined ? {} : { start })) {
+        yield storedJson(value) as StoredHook;
+      }
+    },
+    hooksFor(type) {
+      const newest = meta.get('hooks');
+      if (newest === undefined) return [];
+      if (newest !== stamp) byType.clear();
+      stamp = newest;
+      const [named, all] = [naming(type), naming(anyEvent)];
+      return named.length === 0 || type === anyEvent ? all : [...named, ...all];
+    },
+    hooksStamp: () => meta.get('hooks'),
+    hookSecret(id) {
+      const text = hooksecret.get(keyOf(id));
+      return text === undefined ? undefined : (storedJson(text) as HookSecret);
+    },
+  };
+}

@@ -1,0 +1,58 @@
+import { knownEventTypes } from '../../../model/stored/event-types.ts';
+import type { JsonObject } from '../../../model/json/json.ts';
+import { defineOperation } from '../../../api/operation.ts';
+import { createValidators } from '../../../api/schema-validators.ts';
+
+const validatorOf = createValidators({ allErrors: true });
+
+/**
+ * The members of an event's data that do not fit the schema of its type, with missing ones; none
+ * for a type that Waymark does not know. The event is delivered anyway.
+ */
+export function unfitMembers(type: string, data: JsonObject): readonly string[] {
+  const known = knownEventTypes.find((one) => one.type === type);
+  if (known === undefined) return [];
+  const validate = validatorOf(known.schema);
+  if (validate(data)) return [];
+  const names = (validate.errors ?? []).map(({ instancePath, params }) => {
+    const path = instancePath.slice(1).replaceAll('/', '.');
+    const missing: unknown = params.missingProperty;
+    if (typeof missing !== 'string') return path;
+    return path === '' ? missing : `${path}.${missing}`;
+  });
+  return [...new Set(names)];
+}
+
+/** event.types: the types that Waymark knows, each with the schema of its data. */
+export const listEventTypes = defineOperation({
+  name: 'svc1.event.types',
+  scope: 'verify',
+  effect: 'reads',
+  summary: 'The event types that Waymark knows, each with a JSON Schema of its data.',
+  output: {
+    title: 'EventTypes',
+    type: 'object',
+    required: ['rows'],
+    properties: {
+      rows: {
+        type: 'array',
+        items: {
+          title: 'EventType',
+          type: 'object',
+          required: ['type', 'summary', 'own', 'schema'],
+          properties: {
+            type: { type: 'string' },
+            summary: { type: 'string', description: 'When the event occurs.' },
+            own: {
+              type: 'boolean',
+              description: 'Whether Waymark raises events of the type itself.',
+            },
+            schema: { type: 'object', additionalProperties: true },
+          },
+        },
+      },
+    },
+  },
+  input: { type: 'object' },
+  run: () => () => ({ kind: 'data', data: { rows: knownEventTypes } }),
+});

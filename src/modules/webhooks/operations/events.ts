@@ -1,0 +1,397 @@
+import type { StaticInput, StaticOutput } from '../../../model/json/static.ts';
+import { parseDateTime } from '../../../model/time.ts';
+import { Failure } from '../../../model/failure.ts';
+import {
+  eventDraft,
+  isEventType,
+  ownEvent,
+  tableOf,
+  webhookTest,
+  type EventFields,
+  type WaymarkEvent,
+} from '../../../model/stored/event.ts';
+import { isDeliveredOn, hookMatches, placeOf, type Hook, type Node } from '../hook.ts';
+import type { JsonObject } from '../../../model/json/json.ts';
+import { limitLogMs } from '../../../observability/limits.ts';
+import { eventDataBytesMax } from '../limits.ts';
+import type { Problem } from '../../../model/failure.ts';
+import type { Log } from '../../../observability/log.ts';
+import { eventInsert, type OutboxClaim } from '../../nodes/log/outbox.ts';
+import type { Decision, Reads, Store, StoredVkClaim } from '../../../store/store.ts';
+import {
+  authorOf,
+  changeAuthorOf,
+  defineOperation,
+  type Call,
+  type OperationResult,
+} from '../../../api/operation.ts';
+import { problemsMember } from '../../../api/problems.ts';
+import { identifyRequest, type RequestIdentity } from '../../../api/records/idempotency.ts';
+import { vkMember } from '../../../api/records/schema.ts';
+import { unfitMembers } from './event-types.ts';
+import { existingHook, requireNothingWaiting } from './hook-family.ts';
+import { knownNodes } from './hook-placement.ts';
+import { eventCounterCharactersMax, placeProblemsMax } from './limits.ts';
+
+/** The parts that the operations on events need. */
+export interface EventParts {
+  readonly store: Store;
+  readonly newId: () => string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly node: Node;
+  /** Whether this node stores events in its outbox, because its centre decides about them. */
+  readonly queuesEvents: boolean;
+  readonly log: Log;
+}
+
+const text = { type: 'string' } as const;
+const counterLengths = { minLength: 1, maxLength: eventCounterCharactersMax } as const;
+
+const output = {
+  title: 'TakenEvent',
+  type: 'object',
+  required: ['id', 'seq', 'hooks', 'unknowns', 'problems'],
+  properties: {
+    id: { ...text, description: 'The id of the event, which deliveries have, too.' },
+    seq: {
+      type: ['integer', 'null'],
+      description: 'Position in the log; null at a counter, until the centre has stored it.',
+    },
+    hooks: { type: 'integer', description: 'Number of hooks that get the event.' },
+    unknowns: {
+      type: 'array',
+      items: text,
+      description: 'Members of data that do not fit the schema in event.types. Hooks get them.',
+    },
+    problems: problemsMember,
+  },
+} as const;
+
+type TakenEvent = OperationResult<StaticOutput<typeof output>>;
+
+const eventInput = {
+  type: 'object',
+  required: ['type'],
+  properties: {
+    type: text,
+    data: { type: 'object', nullable: true, required: [], additionalProperties: true },
+    occurred_at: { type: 'string', nullable: true },
+    counter: { type: 'string', nullable: true, ...counterLengths },
+  },
+} as const;
+
+type EventInput = StaticInput<typeof eventInput>;
+
+/**
+ * event.insert: stores an event, which the hooks for its type deliver; answers when it is durable.
+ * Refuses with `invalid`, `too_large` (its data), or `conflict` (the vk was used for another
+ * request). Without a vk, an event with `occurred_at` is stored once. The answer always has a vk,
+ * with which the caller can repeat the request safely.
+ */
+export const insertEvent = defineOperation({
+  name: 'svc1.event.insert',
+  scope: 'event',
+  effect: 'writes',
+  summary: 'Stores an event, which the hooks for its type deliver; answers when it is durable.',
+  input: eventInput,
+  fields: {
+    title: 'NewEvent',
+    type: 'object',
+    required: ['type'],
+    properties: {
+      type: { ...text, description: 'Such as sale.completed: dotted, in lower case.' },
+      data: {
+        type: 'object',
+        additionalProperties: true,
+        description: 'The data that receivers get.',
+      },
+      occurred_at: { ...text, format: 'date-time', description: 'The current time by default.' },
+      counter: {
+        ...text,
+        ...counterLengths,
+        description: 'The trading counter at which it happened.',
+      },
+    },
+  },
+  envelope: { vk: vkMember },
+  output,
+  failures: ['conflict'],
+  run: (parts: EventParts) => {
+    const warn = createWarning(parts);
+    return (v, call) => {
+      const now = new Date(parts.now()).toISOString();
+      const fields = eventFields(v, now);
+      const request = identifyRequest('event.insert', { ...v }, call);
+      // Without a time, equal requests are different events.
+      const made = v.occurred_at === undefined ? parts.newId() : request.derivedVk;
+      const wanted = { fields, vk: call.vk ?? made, request };
+      if (parts.queuesEvents) return takeEvent(parts, call, wanted);
+      return putEvent(parts, call, { ...wanted, warn });
+    };
+  },
+});
+
+/**
+ * webhook.test: stores an event of the type webhook.test for one hook, which delivers it as any
+ * other. Refuses with `not_found`, or with `conflict` for a hook that is paused.
+ */
+export const testHook = defineOperation({
+  name: 'svc1.webhook.test',
+  scope: 'webhook',
+  effect: 'writes',
+  summary: 'Sends a hook an event of the type webhook.test, in the way of all other events.',
+  input: { type: 'object', required: ['id'], properties: { id: text } },
+  envelope: { vk: vkMember },
+  output,
+  failures: ['not_found', 'conflict'],
+  run:
+    (parts: EventParts) =>
+    ({ id }, call) => {
+      const data = { hook: id, message: 'This is a test.' };
+      const fields = ownEvent('webhook.test', data, parts.now(), { hook: id });
+      const request = identifyRequest('webhook.test', { id }, call);
+      const vk = call.vk ?? parts.newId();
+      return putEvent(parts, call, { fields, vk, request, check: requireActive(id) });
+    },
+});
+
+/** Throws `not_found` for an unknown hook, and `conflict` for a paused one. */
+function requireActive(id: string): (reads: Reads) => void {
+  return (reads) => {
+    const { hook } = existingHook(reads, id);
+    requireNothingWaiting(hook);
+    if (hook.active) return;
+    throw new Failure('conflict', 'The hook is paused. Resume it first.', { field: 'id' });
+  };
+}
+
+function eventFields(v: EventInput, now: string): EventFields {
+  const { type, data = {}, occurred_at: given, counter } = v;
+  if (!isEventType(type) || type === webhookTest) {
+    throw new Failure(
+      'invalid',
+      type === webhookTest
+        ? 'Only webhook.test makes events of this type.'
+        : 'type has to be a dotted name in lower case, such as sale.completed.',
+      { field: 'type' },
+    );
+  }
+  const occurredAt = given === undefined ? now : parseDateTime(given);
+  if (occurredAt === undefined) {
+    throw new Failure('invalid', 'occurred_at has to be an ISO 8601 date-time.', {
+      field: 'occurred_at',
+    });
+  }
+  const bytes = Buffer.byteLength(JSON.stringify(data));
+  if (bytes > eventDataBytesMax) {
+    throw new Failure('too_large', `data has ${bytes} bytes; the limit is ${eventDataBytesMax}.`, {
+      field: 'data',
+    });
+  }
+  return { type, occurred_at: occurredAt, data, ...(counter !== undefined && { counter }) };
+}
+
+function putEvent(
+  { store, newId, node }: EventParts,
+  call: Call,
+  {
+    fields,
+    vk,
+    request,
+    check,
+    warn,
+  }: {
+    readonly fields: EventFields;
+    readonly vk: string;
+    readonly request: RequestIdentity;
+    /** Throws if the event may not be stored; not called for a repeated request. */
+    readonly check?: (reads: Reads) => void;
+    /** Logs the hooks that do not get the event because no node executes them. */
+    readonly warn?: Warning;
+  },
+): Promise<TakenEvent> {
+  const answer = (
+    stored: StoredEvent,
+    problems: readonly Problem[],
+    replayed: boolean,
+  ): TakenEvent => {
+    const { id, seq, hooks } = stored;
+    const unknowns = unfitMembers(fields.type, fields.data);
+    return {
+      kind: 'data',
+      data: { id, seq, hooks, unknowns, problems },
+      vk,
+      ...(replayed && { replayed }),
+    };
+  };
+  return store.commit(changeAuthorOf(call), (reads): Decision<TakenEvent> => {
+    const claim = request.earlier(reads, vk);
+    const first = claim && reads.change(claim.seq);
+    const id = first?.id ?? newId();
+    const event = eventWith(reads, { ...fields, id });
+    const wanting = hooksWanting(reads, event);
+    const lost = undelivered(wanting, event, { node, store });
+    const problems = lost.slice(0, placeProblemsMax).map((hook) => placeProblem(hook, event));
+    if (first !== undefined) {
+      const { hooks = 0 } = first.data as unknown as EventFields;
+      return { drafts: [], answer: () => answer({ ...first, hooks }, problems, true) };
+    }
+    check?.(reads);
+    const hooks = wanting.length - lost.length;
+    return {
+      drafts: [{ ...eventDraft(id, { ...fields, hooks }), vk: request.claim(vk) }],
+      answer: ([change]) => {
+        if (change === undefined) throw new TypeError('the store logged no change');
+        warn?.(id, problems);
+        return answer({ ...change, hooks }, problems, false);
+      },
+    };
+  });
+}
+
+/** Stores an event in the outbox of this node. */
+async function takeEvent(
+  { store, newId, node, now }: EventParts,
+  call: Call,
+  {
+    fields,
+    vk,
+    request,
+  }: {
+    readonly fields: EventFields;
+    readonly vk: string;
+    readonly request: RequestIdentity;
+  },
+): Promise<TakenEvent> {
+  const taken: EventFields = { ...fields, counter: fields.counter ?? node.name, node: node.name };
+  let answered: { readonly id: string; readonly seq: number | null } | undefined;
+  const entry = await store.outbox.put((earlier) => {
+    const first = request.earlier({ vkClaim: (name) => asClaim(name, earlier(name)) }, vk);
+    if (first !== undefined) {
+      answered = { id: first.id, seq: first.seq === 0 ? null : first.seq };
+      return undefined;
+    }
+    return {
+      ...{ id: newId(), a: eventInsert, v: { ...taken }, by: authorOf(call) },
+      ...{ dtu_txn: new Date(now()).toISOString(), vk: request.claim(vk) },
+    };
+  });
+  const { id, seq } = answered ?? { id: entry?.id ?? '', seq: null };
+  const event = eventWith(store, { ...taken, id });
+  const hooks = hooksWanting(store, event).filter((hook) => isDeliveredOn(hook, event, node));
+  const unknowns = unfitMembers(fields.type, fields.data);
+  return {
+    kind: 'data',
+    data: { id, seq, hooks: hooks.length, unknowns, problems: [] },
+    vk,
+    ...(answered !== undefined && { replayed: true }),
+  };
+}
+
+function asClaim(vk: string, claim: OutboxClaim | undefined): StoredVkClaim | undefined {
+  return claim && { vk, requestHash: claim.requestHash, id: claim.id, by: '', seq: claim.seq ?? 0 };
+}
+
+/**
+ * Stores an event that a node took, once; resolves to its seq. Rejects with `invalid` or
+ * `too_large` for an event that event.insert refuses, and with `conflict` for the id of another.
+ */
+export function storeTakenEvent(
+  { store, node: here }: Pick<EventParts, 'store' | 'node'>,
+  taken: {
+    readonly node: string;
+    readonly id: string;
+    readonly v: JsonObject;
+    readonly by: string;
+    readonly dtu_txn: string;
+  },
+): Promise<number> {
+  const { node, id, v, by, dtu_txn } = taken;
+  const { about } = v;
+  const fields: EventFields = {
+    ...eventFields(v as unknown as EventInput, dtu_txn),
+    ...{ node, ...(typeof about === 'string' && { about }) },
+  };
+  const vk = { vk: `node:${node}\n${id}`, requestHash: '' };
+  return store.commit(by, (reads): Decision<number> => {
+    const earlier = reads.vkClaim(vk.vk);
+    if (earlier !== undefined) return { drafts: [], answer: () => earlier.seq };
+    if (reads.rows('event', id).length > 0) {
+      throw new Failure('conflict', 'Another event has this id.', { field: 'id' });
+    }
+    const event = eventWith(reads, { ...fields, id });
+    const wanting = hooksWanting(reads, event);
+    const hooks = wanting.length - undelivered(wanting, event, { node: here, store }).length;
+    return {
+      drafts: [{ ...eventDraft(id, { ...fields, hooks }), vk }],
+      dtu_txn,
+      answer: ([change]) => change?.seq ?? 0,
+    };
+  });
+}
+
+/** The hooks that no known node delivers an event to. */
+function undelivered(
+  hooks: readonly Hook[],
+  event: WaymarkEvent,
+  { node, store }: Pick<EventParts, 'node' | 'store'>,
+): readonly Hook[] {
+  const elsewhere = hooks.filter((hook) => !isDeliveredOn(hook, event, node));
+  if (elsewhere.length === 0) return [];
+  const nodes = knownNodes(node, store);
+  return elsewhere.filter((hook) => !nodes.some((one) => isDeliveredOn(hook, event, one)));
+}
+
+type Warning = (eventId: string, problems: readonly Problem[]) => void;
+
+/** Makes a warning about events that no node delivers: at most one line a minute. */
+function createWarning({ log, now }: Pick<EventParts, 'log' | 'now'>): Warning {
+  let [warnedMs, more] = [-Infinity, 0];
+  return (event, [problem]) => {
+    if (problem === undefined) return;
+    if (Math.abs(now() - warnedMs) < limitLogMs) {
+      more += 1;
+      return;
+    }
+    log.warn({ event, ...(more > 0 && { more }) }, problem.message);
+    [warnedMs, more] = [now(), 0];
+  };
+}
+
+interface StoredEvent {
+  readonly id: string;
+  readonly seq: number;
+  readonly hooks: number;
+}
+
+function eventWith(
+  reads: Reads,
+  { id, ...fields }: EventFields & { readonly id: string },
+): WaymarkEvent {
+  const { type, occurred_at, counter, data, hook, about } = fields;
+  const logSeq = reads.seq() + 1;
+  return {
+    ...{ id, type, occurred_at, counter: counter ?? null, data, table: tableOf(fields) },
+    logSeq,
+    stored_at: occurred_at,
+    hook,
+    about,
+  };
+}
+
+/** The hooks for an event, on whichever node they are executed. */
+function hooksWanting(reads: Reads, event: WaymarkEvent): readonly Hook[] {
+  const asked = event.hook === undefined ? reads.hooksFor(event.type) : [reads.hook(event.hook)];
+  return asked.flatMap((stored) =>
+    stored !== undefined && hookMatches(stored.hook, event) ? [stored.hook] : [],
+  );
+}
+
+/** The problem that no known node executes a hook for an event. */
+function placeProblem(hook: Hook, event: WaymarkEvent): Problem {
+  const message =
+    `The hook ${hook.id} does not get the event: it is executed at ` +
+    `${JSON.stringify(placeOf(hook, event))}, and no such node is known.`;
+  return { field: event.counter === null ? 'type' : 'counter', reason: 'no_effect', message };
+}

@@ -1,0 +1,234 @@
+import { nearestName } from '../../../model/common/nearest.ts';
+import { isEventType } from '../../../model/stored/event.ts';
+import { withheldValue } from '../../../model/stored/former-headers.ts';
+import { hookHeaderMistake } from '../hook.ts';
+import { anyEvent, hookMethods } from '../hook.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import {
+  hookEventsMax,
+  hookFieldCharactersMax,
+  hookNameCharactersMax,
+  hookPlaceCharactersMax,
+  hookRetriesMax,
+  hookTableCharactersMax,
+  hookTablesMax,
+  hookUrlCharactersMax,
+} from './limits.ts';
+import { customHeadersMax } from '../../../config/limits.ts';
+import type { Problem, ProblemReason } from '../../../model/failure.ts';
+import { outboundUrl } from '../../../outbound/url.ts';
+import { readFrequency } from './hook-frequency.ts';
+import { wholeNumber, type FieldReading } from './field-reading.ts';
+
+/** One field of a hook that callers write (docs/design/webhooks.md#registration). */
+export interface HookField {
+  /** The default value; undefined for none. */
+  readonly standard: Json | undefined;
+  /** A valid value in words, for a field that every hook needs. */
+  readonly required?: string;
+  /** Whether members that are not valid wait one by one. */
+  readonly hasMembers?: true;
+  /** Reads a value; with `hasMembers`, `members` are those that are valid already. */
+  readonly read: (value: Json, members?: JsonObject) => FieldReading;
+}
+
+/** The fields of a hook, required ones first. */
+export const hookFields: ReadonlyMap<string, HookField> = new Map<string, HookField>([
+  [
+    'event',
+    {
+      standard: undefined,
+      required: 'a list of event types such as sale.completed, or * for all',
+      read: (value) => reading('event', value, readTypes(value)),
+    },
+  ],
+  [
+    'url',
+    {
+      standard: undefined,
+      required: 'an absolute http or https URL without a user',
+      read: (value) => reading('url', value, readUrl(value)),
+    },
+  ],
+  [
+    'name',
+    { standard: undefined, read: (value) => readText('name', value, hookNameCharactersMax) },
+  ],
+  ['method', { standard: 'POST', read: readMethod }],
+  ['headers', { standard: {}, hasMembers: true, read: readHeaders }],
+  [
+    'where',
+    {
+      standard: undefined,
+      read: (value) => readText('where', value, hookPlaceCharactersMax),
+    },
+  ],
+  ['frequency', { standard: { mode: 'each' }, read: readFrequency }],
+  [
+    'filter',
+    {
+      standard: {},
+      read: (value) =>
+        reading('filter', value, isJsonObject(value) ? value : undefined, {
+          reason: 'wrong_type',
+          message: 'filter has to be an object with members that the data of an event must have.',
+        }),
+    },
+  ],
+  ['table', { standard: undefined, read: readTables }],
+  ['order', { standard: false, read: (value) => readSwitch('order', value) }],
+  ['retry_limit', { standard: 10, read: readRetryLimit }],
+  ['active', { standard: true, read: (value) => readSwitch('active', value) }],
+]);
+
+/** The reading of a value that is valid or waits as a whole. */
+function reading(
+  field: string,
+  sent: Json,
+  value: Json | undefined,
+  problem: { readonly reason: ProblemReason; readonly message: string; suggestion?: string } = {
+    reason: 'bad_format',
+    message: `${field} cannot be used.`,
+  },
+): FieldReading {
+  if (value !== undefined) return { value, problems: [] };
+  return { waiting: sent, problems: [{ field, ...problem }] };
+}
+
+function readTypes(value: Json): Json | undefined {
+  const types = Array.isArray(value) ? (value as readonly Json[]) : [value];
+  if (types.length === 0 || types.length > hookEventsMax) return undefined;
+  const named = types.filter(
+    (type): type is string => typeof type === 'string' && (type === anyEvent || isEventType(type)),
+  );
+  if (named.length < types.length) return undefined;
+  return named.includes(anyEvent) ? [anyEvent] : [...new Set(named)];
+}
+
+function readTables(value: Json): FieldReading {
+  const names = typeof value === 'string' ? [value] : value;
+  if (!Array.isArray(names) || !names.every((name) => typeof name === 'string')) {
+    const message = 'table has to be a list of names of tables.';
+    return reading('table', value, undefined, { reason: 'wrong_type', message });
+  }
+  const isValid =
+    names.length > 0 &&
+    names.length <= hookTablesMax &&
+    names.every((name) => name !== '' && name.length <= hookTableCharactersMax);
+  return reading('table', value, isValid ? [...new Set(names)] : undefined, {
+    reason: 'out_of_range',
+    message:
+      `table has to have 1 to ${hookTablesMax} names ` +
+      `of 1 to ${hookTableCharactersMax} characters.`,
+  });
+}
+
+function readUrl(value: Json): string | undefined {
+  if (typeof value !== 'string' || value.length > hookUrlCharactersMax) return undefined;
+  try {
+    const url = outboundUrl(value);
+    url.hash = '';
+    return url.href;
+  } catch {
+    return undefined;
+  }
+}
+
+function readMethod(value: Json): FieldReading {
+  const text = typeof value === 'string' ? value.toUpperCase() : undefined;
+  const suggestion = text && nearestName(text, hookMethods);
+  return reading(
+    'method',
+    value,
+    hookMethods.find((method) => method === text),
+    {
+      reason: text === undefined ? 'wrong_type' : 'bad_format',
+      message: `method has to be one of ${hookMethods.join(', ')}.`,
+      ...(suggestion !== undefined && { suggestion }),
+    },
+  );
+}
+
+function readHeaders(value: Json, members: JsonObject = {}): FieldReading {
+  if (!isJsonObject(value)) {
+    const message = 'headers has to be an object of names and values.';
+    return reading('headers', value, undefined, { reason: 'wrong_type', message });
+  }
+  const valid = new Map<string, Json>();
+  const waiting = new Map<string, Json>();
+  const names = new Set(Object.keys(members).map((name) => name.toLowerCase()));
+  const problems: Problem[] = [];
+  for (const [name, content] of Object.entries(value)) {
+    const problem = headerProblem(name, content, names);
+    names.add(name.toLowerCase());
+    if (problem === undefined) valid.set(name, content);
+    else {
+      waiting.set(name, content);
+      const field = `headers.${name}`;
+      problems.push({ ...problem, field, message: `${field}: ${problem.message}` });
+    }
+  }
+  return {
+    value: Object.fromEntries(valid),
+    ...(waiting.size > 0 && { waiting: Object.fromEntries(waiting) }),
+    problems,
+  };
+}
+
+function headerProblem(
+  name: string,
+  content: Json,
+  before: ReadonlySet<string>,
+): Omit<Problem, 'field'> | undefined {
+  if (typeof content !== 'string') {
+    return { reason: 'wrong_type', message: 'The value of a header field has to be a text.' };
+  }
+  if (content.length > hookFieldCharactersMax) {
+    const message = `The value of a header field has at most ${hookFieldCharactersMax} characters.`;
+    return { reason: 'out_of_range', message };
+  }
+  if (content === withheldValue) {
+    const message = `${withheldValue} stands for a value that a node has not got: send the value.`;
+    return { reason: 'out_of_range', message };
+  }
+  const mistake = hookHeaderMistake(name, content);
+  if (mistake !== undefined) return { reason: 'bad_format', message: mistake };
+  if (before.has(name.toLowerCase())) {
+    return { reason: 'bad_format', message: 'This header field occurs twice.' };
+  }
+  if (before.size < customHeadersMax) return undefined;
+  return { reason: 'out_of_range', message: `A hook has at most ${customHeadersMax} headers.` };
+}
+
+function readSwitch(field: string, value: Json): FieldReading {
+  return reading(field, value, typeof value === 'boolean' ? value : undefined, {
+    reason: 'wrong_type',
+    message: `${field} has to be true or false.`,
+  });
+}
+
+function readRetryLimit(value: Json): FieldReading {
+  const isNumber = wholeNumber(value, -Infinity, Infinity) !== undefined;
+  return reading('retry_limit', value, wholeNumber(value, 1, hookRetriesMax), {
+    reason: isNumber ? 'out_of_range' : 'wrong_type',
+    message: `retry_limit has to be a whole number from 1 to ${hookRetriesMax}.`,
+  });
+}
+
+/** One line of text. */
+function readText(field: string, value: Json, charactersMax: number): FieldReading {
+  if (typeof value !== 'string') {
+    const message = `${field} has to be a text.`;
+    return reading(field, value, undefined, { reason: 'wrong_type', message });
+  }
+  if (value === '' || value.length > charactersMax) {
+    const message = `${field} has to have 1 to ${charactersMax} characters.`;
+    return reading(field, value, undefined, { reason: 'out_of_range', message });
+  }
+  // oxlint-disable-next-line no-control-regex -- control characters are what it looks for
+  const isLine = !/[\0-\x1f\x7f-\x9f]/.test(value) && value.isWellFormed();
+  return reading(field, value, isLine ? value : undefined, {
+    reason: 'bad_format',
+    message: `${field} has to be one line of text.`,
+  });
+}

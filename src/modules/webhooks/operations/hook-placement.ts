@@ -1,0 +1,186 @@
+import type { Cidr } from '../../../model/network/cidr.ts';
+import { Failure } from '../../../model/failure.ts';
+import { isExecutedOn, waitingFields, type Hook, type Node } from '../hook.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import type { Problem } from '../../../model/failure.ts';
+import { nearestName } from '../../../model/common/nearest.ts';
+import { urlAddressProblem } from '../../../outbound/address.ts';
+import type { Reads, Store } from '../../../store/store.ts';
+import { unknownField } from '../../../api/problems.ts';
+import {
+  fieldsOf,
+  placeRecord,
+  requireSize,
+  type FieldValues,
+  type FieldWrite,
+  type PlacedField,
+} from '../../../api/records/placement.ts';
+import { hookFields, type HookField } from './hook-fields.ts';
+import { hookBytesMax } from './limits.ts';
+
+/**
+ * Places the fields of a hook (docs/design/page-rules.md#invalid-values); null restores the default
+ * of a field. Returns the data of the change. Throws `invalid` for a hook without a usable url or
+ * event, `too_large` past a limit.
+ */
+export function placeHookFields({ isText = false, ...write }: FieldWrite<Hook>): JsonObject {
+  const sent = isText ? fieldsFromText(write.sent) : write.sent;
+  return placeRecord({ ...write, sent }, () => ({
+    names: hookFields,
+    placeField(name, values) {
+      const definition = hookFields.get(name);
+      const placed = definition && placeField(definition, values);
+      if (definition === undefined || placed === undefined) {
+        throw unusableField(name, definition?.required, values);
+      }
+      return placed;
+    },
+    complete(fields, unknowns) {
+      // A caller may send the answer of an insert back; no hook stores and shows a secret.
+      unknowns.delete('secret');
+      requireSize('The hook', { fields, unknowns }, hookBytesMax);
+    },
+  }));
+}
+
+/** Undefined if the hook would lack a required field. */
+function placeField(
+  { standard, required, hasMembers, read }: HookField,
+  { old, sent, waiting }: FieldValues,
+): PlacedField | undefined {
+  const next = (sent === undefined ? waiting : sent) ?? null;
+  const before = (sent === null ? undefined : old) ?? standard;
+  // Waiting members are added to those that are valid already.
+  const members =
+    hasMembers === true && sent === undefined && isJsonObject(before) ? before : undefined;
+  const { value, waiting: unknown } = next === null ? {} : read(next, members);
+  if (required !== undefined && (unknown !== undefined || (value ?? before) === undefined)) {
+    return undefined;
+  }
+  const field = isJsonObject(members) && isJsonObject(value) ? { ...members, ...value } : value;
+  return { field: field ?? before, unknown };
+}
+
+function unusableField(name: string, required = '', { sent, waiting }: FieldValues): Failure {
+  const value = (sent === undefined ? waiting : sent) ?? null;
+  const what = value === null ? 'is missing' : 'cannot be used';
+  return new Failure('invalid', `${name} ${what}: it has to be ${required}.`, { field: name });
+}
+
+/**
+ * The fields of a form or query, where all values are texts: numerals, `true` and `false` are read
+ * as such in fields that have numbers and switches.
+ */
+function fieldsFromText(sent: JsonObject): JsonObject {
+  const { frequency } = sent;
+  return {
+    ...sent,
+    ...readTexts(sent, ['active', 'order', 'retry_limit']),
+    ...(isJsonObject(frequency) && {
+      frequency: { ...frequency, ...readTexts(frequency, ['max_events']) },
+    }),
+  };
+}
+
+function readTexts(sent: JsonObject, names: readonly string[]): JsonObject {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const text = sent[name];
+      const value = typeof text === 'string' ? readText(text) : undefined;
+      return value === undefined ? [] : [[name, value] as const];
+    }),
+  );
+}
+
+function readText(text: string): Json | undefined {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  return text === 'true' || text === 'false' ? text === 'true' : undefined;
+}
+
+/**
+ * The problems of the named fields of a hook: values in its `_unknowns_`, and valid values without
+ * an effect. `nodes` begins with this one, and is undefined if they are unknown.
+ */
+export function hookProblems(
+  hook: Hook,
+  names: readonly string[],
+  nodes: readonly [Node, ...Node[]] | undefined,
+): readonly Problem[] {
+  const known = [...hookFields.keys()];
+  const { fields, unknowns } = fieldsOf(hook);
+  const pausing = new Set(waitingFields(hook));
+  return names.flatMap((name): readonly Problem[] => {
+    const definition = hookFields.get(name);
+    const value = unknowns.get(name) ?? fields.get(name);
+    if (value === undefined || (definition === undefined && !unknowns.has(name))) return [];
+    if (definition === undefined) return [unknownField(name, name, known)];
+    const valid = fields.get(name);
+    const members = unknowns.has(name) && isJsonObject(valid) ? valid : undefined;
+    const problems = definition.read(value, members).problems.map((problem) => {
+      const message = `${problem.message} ${pausedMessage}`;
+      return pausing.has(name) ? { ...problem, message } : problem;
+    });
+    const isPlaced = name === 'where' && nodes !== undefined;
+    return isPlaced ? [...problems, ...placeProblems(hook, nodes)] : problems;
+  });
+}
+
+const pausedMessage = 'The hook is paused until this is corrected.';
+
+/** This node, and those that follow it or are in its cluster. */
+export function knownNodes(
+  { name, role }: Node,
+  { nodes }: Pick<Store, 'nodes'>,
+): readonly [Node, ...Node[]] {
+  const others = nodes.all().map((other): Node => {
+    // A role that only a later version has delivers what names the node.
+    return { name: other.name, role: isRole(other.role) ? other.role : 'replica' };
+  });
+  return [{ name, role }, ...others];
+}
+
+function isRole(role: string): role is Node['role'] {
+  return ['all', 'central', 'replica', 'counter'].includes(role);
+}
+
+/** A problem if no known node executes a hook; the first node is this one. */
+export function placeProblems(hook: Hook, nodes: readonly [Node, ...Node[]]): readonly Problem[] {
+  const { where = '' } = hook;
+  const [node] = nodes;
+  if (nodes.some((one) => isExecutedOn(hook, one))) return [];
+  const message =
+    `No node is known that executes hooks at ${JSON.stringify(where)}: ` +
+    `this one is ${JSON.stringify(node.name)}, with the role ${node.role}. Nothing is delivered.`;
+  return [{ field: 'where', reason: 'no_effect', message }];
+}
+
+/** A problem if the URL has a private address, to which this server refuses to deliver. */
+export function privateUrlProblems(
+  { url }: Pick<Hook, 'url'>,
+  allowPrivate: readonly Cidr[],
+): readonly Problem[] {
+  const why = urlAddressProblem(url, allowPrivate);
+  if (why === undefined) return [];
+  const message = `Deliveries to this URL are refused: ${why} of [webhook] in the ini file.`;
+  return [{ field: 'url', reason: 'unreachable_private', message }];
+}
+
+/** The tables of Waymark's own records. */
+const ownTables = ['userinterface', 'webhook', 'key', 'table'] as const;
+
+/**
+ * A problem for each table that does not exist and has nearly the name of one that does.
+ * Applications may raise events about tables that Waymark does not have.
+ */
+export function tableProblems(
+  { table = [] }: Hook,
+  reads: Pick<Reads, 'tablesAfter'>,
+): readonly Problem[] {
+  const known = [...ownTables, ...[...reads.tablesAfter('')].map((stored) => stored.table.name)];
+  return table.flatMap((name): readonly Problem[] => {
+    const suggestion = known.includes(name) ? undefined : nearestName(name, known);
+    if (suggestion === undefined) return [];
+    const message = `There is no table ${name}. Did you mean ${suggestion}?`;
+    return [{ field: 'table', reason: 'no_effect', message, suggestion }];
+  });
+}

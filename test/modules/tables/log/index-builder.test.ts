@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { silentLog } from '../../../../src/observability/log.ts';
+import { IndexBuilder } from '../../../../src/modules/tables/log/index-builder.ts';
+import { commit, scratchStore } from '../../../store/scratch.ts';
+
+test('a running server builds the indexes that a change of a table needs', async (t) => {
+  const store = await scratchStore(t);
+  const table = { family: 'table', id: 't' } as const;
+  await commit(
+    store,
+    { ...table, action: 'insert', data: { name: 'lamps', schema: {} } },
+    { family: 'record', id: 'a', action: 'insert', data: { table: 'lamps', price: 5 } },
+  );
+  const built = Promise.withResolvers<string>();
+  const log = {
+    ...silentLog,
+    info: (_fields: object, message: string) => {
+      if (message.startsWith('Built')) built.resolve(message);
+    },
+  };
+  const builder = new IndexBuilder({ store, log });
+  builder.start();
+  await commit(store, { ...table, action: 'edit', data: { index: ['price'] } });
+  assert.equal(await built.promise, 'Built the index price of lamps.');
+  await builder.stop();
+  assert.deepEqual(store.indexBuilds(), []);
+  assert.deepEqual(
+    [...store.rowsByIndex('lamps', { field: 'price' })].map(({ id }) => id),
+    ['a'],
+  );
+});

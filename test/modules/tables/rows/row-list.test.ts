@@ -1,0 +1,91 @@
+import assert from 'node:assert/strict';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { test } from 'node:test';
+import type { Row } from '../../../../src/modules/tables/row.ts';
+import type { Reads } from '../../../../src/store/store.ts';
+import { compileTable } from '../../../../src/modules/tables/compiled-table.ts';
+import type { Call } from '../../../../src/api/operation.ts';
+import type { RecordStep } from '../../../../src/api/records/family.ts';
+import { listPage } from '../../../../src/api/records/list.ts';
+import { selectRows } from '../../../../src/modules/tables/rows/row-list.ts';
+
+const definition = { id: 't', name: 'x', index: ['n'], schema: { properties: { n: {} } } };
+const table = { ...compileTable(definition), stored: undefined, hidden: new Set() } as never;
+
+/** The id of the row at a place, and the reverse. */
+const idOf = (at: number): string => `${String(at).padStart(8, '0')}-0000-7000-8000-000000000000`;
+const placeOf = (id: string): number => Number(id.slice(0, 8));
+
+/** Rows that do not exist in a store, of which one in ten belongs to the caller. */
+function rowsOf(count: number, size: number): Pick<Reads, 'rowsAfter' | 'rowStep'> {
+  const rowStep = (id: string) => {
+    const row = { id, table: 'x', n: placeOf(id), isOwn: placeOf(id) % 10 === 3 };
+    return { id, stored: { row, seq: 1, insertedSeq: 1 }, size };
+  };
+  return {
+    rowStep,
+    *rowsAfter(_name, after) {
+      for (let at = after === '' ? 0 : placeOf(after) + 1; at < count; at += 1) {
+        yield rowStep(idOf(at));
+      }
+    },
+  };
+}
+
+const isVisible = (row: Row): boolean => row.isOwn === true;
+const access = { isVisible, seesAll: false } as const;
+
+test('a count lets other requests run, and ends when its caller has gone', async () => {
+  const select = (count: number, size: number) =>
+    selectRows(
+      { filters: { count: true }, seq: undefined },
+      table,
+      rowsOf(count, size) as Reads,
+      access,
+    );
+  let turns = 0;
+  const counting = Promise.resolve(select(5_000, 100).members?.(new AbortController().signal));
+  const done = counting.finally(() => (turns = Infinity));
+  for (; turns < 3; turns += 1) await nextTurn();
+  assert.notEqual(turns, Infinity, 'it takes more than three turns');
+  assert.deepEqual(await done, { count: 500 });
+  const gone = select(5_000, 100).members?.(AbortSignal.abort());
+  await assert.rejects(Promise.resolve(gone), { name: 'AbortError' });
+  // Long rows count as several, so a minimum is reported sooner.
+  const long = await select(5_000, 4_096_000).members?.(new AbortController().signal);
+  assert.deepEqual(long, { count: 10, count_is_minimum: true });
+});
+
+test('a step of an index has the size of its row', () => {
+  const reads = {
+    ...rowsOf(9, 5_000),
+    indexBuild: () => undefined,
+    rowsByIndex: () => [{ id: idOf(3), cursor: 'AA' }],
+  } as unknown as Reads;
+  const selection = { filters: { sort: 'n' }, seq: undefined };
+  const steps = [...selectRows(selection, table, reads, access).stepsAfter('')];
+  assert.deepEqual(
+    steps.map(({ size }) => size),
+    [5_000],
+  );
+});
+
+test('a page of a caller that sees its own rows never ends at the row of another user', async () => {
+  const shown = 299;
+  function* stepsAfter(cursor: string): Iterable<RecordStep<Row>> {
+    for (let at = cursor === '' ? 0 : Number(cursor) + 1; at < 600; at += 1) {
+      const record = { id: String(at), table: 'x' } as unknown as Row;
+      const stored = at === shown ? { record, seq: 1, insertedSeq: 1 } : undefined;
+      yield { id: String(at), stored, size: 4_096_000, cursor: String(at) };
+    }
+  }
+  const pageOf = async (endsAtShown: boolean, after: string): Promise<unknown> => {
+    const family = { list: { select: () => ({ stepsAfter, endsAtShown }) } };
+    const call = { signal: () => new AbortController().signal, origin: '' } as unknown as Call;
+    const { rows, next } = await listPage(family as never, { store: {} } as never, { after }, call);
+    return [(rows as object[]).length, next];
+  };
+  assert.deepEqual(await pageOf(false, ''), [0, '199']);
+  assert.deepEqual(await pageOf(true, ''), [1, String(shown)]);
+  assert.deepEqual(await pageOf(true, String(shown)), [0, null]);
+});
