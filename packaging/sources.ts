@@ -94,7 +94,7 @@ function separateThreads(threads: readonly string[]): Plugin {
 }
 
 /**
- * Lets esbuild see the packages that src/model/common/lazy-packages.ts loads by a `require` of its own.
+ * Lets esbuild see the packages that src/core/values/lazy-packages.ts loads by a `require` of its own.
  */
 const lazyPackages: Plugin = {
   name: 'lazy-packages',

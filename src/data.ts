@@ -1,7 +1,7 @@
 import type { Config } from './config/config.ts';
-import { newId, now } from './model/common/clock.ts';
-import { Failure, failureFrom } from './model/failure.ts';
-import { silentLog, type Log } from './observability/log.ts';
+import { newId, now } from './core/values/clock.ts';
+import { Failure, failureFrom } from './core/values/failure.ts';
+import { silentLog, type Log } from './core/report/log.ts';
 import { holdsData, isWritable } from './store/folder/data-folder.ts';
 import { openStore, type LayoutChanged } from './store/open.ts';
 import type { Sharing } from './modules/cluster/log/join.ts';

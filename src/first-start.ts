@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { newId, now } from './model/common/clock.ts';
+import { newId, now } from './core/values/clock.ts';
 import { engineNames } from './compose/operations.ts';
 import type { Config } from './config/config.ts';
 import { substituteInJson } from './config/variables.ts';
-import { Failure } from './model/failure.ts';
+import { Failure } from './core/values/failure.ts';
 import { refusalsKeptMax } from './modules/transfer/limits.ts';
-import type { Logs } from './observability/log.ts';
+import type { Logs } from './core/report/log.ts';
 import type { Store } from './store/store.ts';
 import { configuredTablesAuthor } from './modules/tables/operations/configured-tables.ts';
 import { importRecords } from './modules/transfer/import.ts';

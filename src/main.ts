@@ -1,6 +1,6 @@
 import type { Config, ConfigResult } from './config/config.ts';
 import { makeFirstKey } from './first-start.ts';
-import type { Logs } from './observability/log.ts';
+import type { Logs } from './core/report/log.ts';
 import { prepareData, type FolderOptions } from './prepare-data.ts';
 import type { PortOptions } from './server/server.ts';
 import { startServing, type ServingOptions } from './serving-process.ts';

@@ -6,7 +6,7 @@ import { WebSocket } from 'ws';
 import { readConfig } from '../src/config/read.ts';
 import { problemText } from '../src/config/problem.ts';
 import { startWaymark, type Waymark } from '../src/main.ts';
-import { createLogs } from '../src/observability/log.ts';
+import { createLogs } from '../src/core/report/log.ts';
 import { temporaryFolder, writeFiles, type Cleaning } from './folder.ts';
 
 /** The envelope of a response, loosely typed. */

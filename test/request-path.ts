@@ -4,7 +4,7 @@ import {
   requestPathOf,
   type CanonicalPath,
   type RequestPath,
-} from '../src/model/path.ts';
+} from '../src/core/values/path.ts';
 
 /** Both forms of the path of a request for a canonical path. */
 export function pathOf(canonical: string): RequestPath {

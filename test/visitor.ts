@@ -1,6 +1,6 @@
-import { preferredLanguage } from '../src/http/representation/negotiation.ts';
+import { preferredLanguage } from '../src/core/http/representation/negotiation.ts';
 import { bucketOf } from '../src/modules/visitors/bucket.ts';
-import type { DeviceClass, User, Visitor } from '../src/model/visitor.ts';
+import type { DeviceClass, User, Visitor } from '../src/core/http/visitor.ts';
 
 /** The properties of a visitor that a test sets; the others are unknown. */
 export interface VisitorTraits {

@@ -1,6 +1,6 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newId, now } from '../../src/model/common/clock.ts';
+import { newId, now } from '../../src/core/values/clock.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { Store } from '../../src/store/store.ts';
 import { freePorts } from '../processes.ts';

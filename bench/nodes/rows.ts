@@ -1,4 +1,4 @@
-import { newId } from '../../src/model/common/clock.ts';
+import { newId } from '../../src/core/values/clock.ts';
 import type { Draft } from '../../src/model/stored/change.ts';
 import type { Store } from '../../src/store/store.ts';
 

@@ -1,4 +1,4 @@
-import { variableWords } from '../../src/http/headers/field-template.ts';
+import { variableWords } from '../../src/core/http/field-template.ts';
 import type { IniKey } from '../../src/config/ini-key.ts';
 import { sections, type SectionKind } from '../../src/config/schema.ts';
 import type { KeyText } from '../../src/config/key-text.ts';

@@ -4,7 +4,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { shownInput } from '../../src/modules/docs/envelope.ts';
 import { operations } from '../../src/api/table.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../src/model/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../src/core/values/json/json.ts';
 
 /** Generates the text of operations.ts. */
 export function operationTypes(): string {
@@ -27,7 +27,7 @@ export function operationTypes(): string {
     ([name, text]) => `/** The schema ${name} of the API. */\ntype ${name} = ${text};`,
   );
   return `// Generated from the operations table by \`npm run client\`: do not edit.
-import type { Json } from '../model/json/json.ts';
+import type { Json } from '../core/values/json/json.ts';
 
 ${types.join('\n\n')}
 

@@ -9,11 +9,11 @@ import {
   shownInput,
 } from '../../src/modules/docs/envelope.ts';
 import { exampleInput } from '../../src/modules/docs/example.ts';
-import { statusOf } from '../../src/http/status.ts';
-import type { JsonObject } from '../../src/model/json/json.ts';
-import type { FailureCode, ProblemReason } from '../../src/model/failure.ts';
+import { statusOf } from '../../src/core/http/status.ts';
+import type { JsonObject } from '../../src/core/values/json/json.ts';
+import type { FailureCode, ProblemReason } from '../../src/core/values/failure.ts';
 import { boundBehaviours } from '../../src/api/bounds/operations.ts';
-import { boundScopes, scopes, type Scope } from '../../src/model/stored/key.ts';
+import { boundScopes, scopes, type Scope } from '../../src/core/values/key.ts';
 import type { DocumentedCommand } from './commands.ts';
 import { markdownTable, membersTable } from './schema-text.ts';
 

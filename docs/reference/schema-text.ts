@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../src/model/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../src/core/values/json/json.ts';
 
 /** A row of a table of members. */
 interface MemberRow {

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { mkdir, readdir, readFile, rename, rm, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { version } from '../../src/version.ts';
+import { version } from '../../src/core/values/version.ts';
 import { generatedReference } from '../reference/reference.ts';
 import { jsonSchemas } from '../reference/schemas.ts';
 import { docsFolder, sections } from './contents.ts';

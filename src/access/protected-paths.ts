@@ -1,6 +1,6 @@
 import type { AccessConfig, DiskMount } from '../config/config.ts';
 import { matchesPattern } from '../modules/headers/response-headers.ts';
-import { createLruCache } from '../model/common/lru-cache.ts';
+import { createLruCache } from '../core/values/lru-cache.ts';
 import { pathsRememberedMax } from '../modules/access/limits.ts';
 
 /** The parts of a mount by which a file answers at several paths. */

@@ -1,10 +1,10 @@
-import type { Fields } from '../http/request.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
-import type { FailureCode } from '../model/failure.ts';
-import type { JsonObject } from '../model/json/json.ts';
-import type { Caller, Scope } from '../model/stored/key.ts';
-import type { StaticInput, StaticOutput } from '../model/json/static.ts';
-import type { Visitor } from '../model/visitor.ts';
+import type { Fields } from '../core/http/request.ts';
+import type { FieldList, Reply } from '../core/http/reply.ts';
+import type { FailureCode } from '../core/values/failure.ts';
+import type { JsonObject } from '../core/values/json/json.ts';
+import type { Caller, Scope } from '../core/values/key.ts';
+import type { StaticInput, StaticOutput } from '../core/values/json/static.ts';
+import type { Visitor } from '../core/http/visitor.ts';
 import {
   authorVia,
   type ChangeAuthor,

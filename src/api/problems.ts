@@ -1,6 +1,11 @@
-import { nearestName } from '../model/common/nearest.ts';
-import type { JsonObject } from '../model/json/json.ts';
-import { Failure, problemReasons, type Problem, type ProblemReason } from '../model/failure.ts';
+import { nearestName } from '../core/values/nearest.ts';
+import type { JsonObject } from '../core/values/json/json.ts';
+import {
+  Failure,
+  problemReasons,
+  type Problem,
+  type ProblemReason,
+} from '../core/values/failure.ts';
 import { shownNameCharactersMax } from './limits.ts';
 import type { Call } from './operation.ts';
 

@@ -1,6 +1,6 @@
 import type { Ajv2020, Options, ValidateFunction } from 'ajv/dist/2020.js';
-import type { JsonObject } from '../model/json/json.ts';
-import { loadAjv2020 } from '../model/common/lazy-packages.ts';
+import type { JsonObject } from '../core/values/json/json.ts';
+import { loadAjv2020 } from '../core/values/lazy-packages.ts';
 
 /**
  * Waymark's own schemas are compiled strictly, but without a check by the meta-schema, whose

@@ -1,7 +1,7 @@
-import type { FieldList } from '../http/reply.ts';
-import type { Fields } from '../http/request.ts';
-import type { Json, JsonObject } from '../model/json/json.ts';
-import type { DeviceClass, Visitor, VisitorNeeds } from '../model/visitor.ts';
+import type { FieldList } from '../core/http/reply.ts';
+import type { Fields } from '../core/http/request.ts';
+import type { Json, JsonObject } from '../core/values/json/json.ts';
+import type { DeviceClass, Visitor, VisitorNeeds } from '../core/http/visitor.ts';
 import type { EvaluationContext } from './evaluation-context.ts';
 import { conditionValuesMax } from '../modules/breadcrumbs/limits.ts';
 

@@ -1,10 +1,10 @@
-import { parseQuery } from '../http/query.ts';
+import { parseQuery } from '../core/http/query.ts';
 import {
   comparableAddress,
   type ComparableAddress,
   type Networks,
-} from '../model/network/networks.ts';
-import type { Visitor } from '../model/visitor.ts';
+} from '../core/values/network/networks.ts';
+import type { Visitor } from '../core/http/visitor.ts';
 
 /** The visitor and the query that the conditions of one rule are evaluated with, read on demand. */
 export class EvaluationContext {

@@ -1,6 +1,6 @@
-import type { FieldList } from '../http/reply.ts';
-import { isJsonObject, type Json, type JsonObject } from '../model/json/json.ts';
-import { millionths, type VisitorNeeds } from '../model/visitor.ts';
+import type { FieldList } from '../core/http/reply.ts';
+import { isJsonObject, type Json, type JsonObject } from '../core/values/json/json.ts';
+import { millionths, type VisitorNeeds } from '../core/http/visitor.ts';
 import type { Condition, ConditionVisit } from './condition.ts';
 import { parseConditions } from './conditions/table.ts';
 import type { EvaluationContext } from './evaluation-context.ts';

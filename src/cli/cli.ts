@@ -1,7 +1,7 @@
 import { availableParallelism, hostname } from 'node:os';
 import type { Command } from 'commander';
-import { Failure } from '../model/failure.ts';
-import { versionText } from '../version.ts';
+import { Failure } from '../core/values/failure.ts';
+import { versionText } from '../core/values/version.ts';
 import {
   writeLine,
   UsageError,

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { version } from '../version.ts';
+import { version } from '../core/values/version.ts';
 import type { DefineCommand } from './command.ts';
 
 /** `waymark manual`: prints the manual page of all commands (man(7)). */

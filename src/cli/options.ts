@@ -2,12 +2,12 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../config/config.ts';
-import { nearestName } from '../model/common/nearest.ts';
+import { nearestName } from '../core/values/nearest.ts';
 import { problemText, type ConfigProblem } from '../config/problem.ts';
 import type { FolderSettings } from '../config/read.ts';
 import { readWhenStable } from '../config/stable.ts';
-import { Failure } from '../model/failure.ts';
-import { packageFolder } from '../version.ts';
+import { Failure } from '../core/values/failure.ts';
+import { packageFolder } from '../core/values/version.ts';
 import type { Terminal } from './command.ts';
 
 /** The places of the ini file, in this order, if neither option nor environment names it. */

@@ -1,5 +1,5 @@
 import { Command, CommanderError, type Option } from 'commander';
-import { version } from '../version.ts';
+import { version } from '../core/values/version.ts';
 import { UsageError, type DefineCommand, type Terminal } from './command.ts';
 
 /** A command; without `define`, only the help and suggestions name it. */

@@ -1,5 +1,5 @@
 import type { Output } from './command.ts';
-import { counted } from '../model/common/units.ts';
+import { counted } from '../core/values/units.ts';
 
 /** A line of a terminal that shows the progress of a long task. */
 interface Progress {

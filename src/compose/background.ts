@@ -1,6 +1,6 @@
 import type { Config } from '../config/config.ts';
-import { newId, now } from '../model/common/clock.ts';
-import type { Logs } from '../observability/log.ts';
+import { newId, now } from '../core/values/clock.ts';
+import type { Logs } from '../core/report/log.ts';
 import { createEmit, type Emit } from '../store/emit.ts';
 import { claimFolder } from '../store/folder/folder-claim.ts';
 import type { Store } from '../store/store.ts';

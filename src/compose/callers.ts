@@ -6,7 +6,7 @@ import {
 } from '../modules/console/sessions/session-store.ts';
 import { loginProviders, type Config } from '../config/config.ts';
 import { createLogin, type Login } from '../modules/login/login.ts';
-import { newId, now } from '../model/common/clock.ts';
+import { newId, now } from '../core/values/clock.ts';
 import type { SourceDiallers } from '../modules/proxy/source-diallers.ts';
 import type { Store } from '../store/store.ts';
 import { createVisitors, type Visitors } from '../modules/visitors/visitor.ts';

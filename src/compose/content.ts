@@ -14,7 +14,7 @@ import {
   type HeaderRule,
 } from '../modules/headers/response-headers.ts';
 import type { Login } from '../modules/login/login.ts';
-import { newId, now } from '../model/common/clock.ts';
+import { newId, now } from '../core/values/clock.ts';
 import { proxyId } from '../modules/rules/rule.ts';
 import { createAccessRules } from '../modules/logs/access-rules.ts';
 import { createGenericPages } from '../modules/rules/pages/generic-pages.ts';

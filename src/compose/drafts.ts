@@ -9,9 +9,9 @@ import { operations as definitions, type OperationParts } from '../api/table.ts'
 import { previewedDraft } from '../modules/drafts/operations/previews.ts';
 import type { SiteAccess } from '../site/site-access.ts';
 import type { SiteDraft } from '../modules/drafts/draft.ts';
-import { now } from '../model/common/clock.ts';
-import { Failure } from '../model/failure.ts';
-import type { Caller } from '../model/stored/key.ts';
+import { now } from '../core/values/clock.ts';
+import { Failure } from '../core/values/failure.ts';
+import type { Caller } from '../core/values/key.ts';
 import type { RenderedPages } from '../modules/rendering/rendered-pages.ts';
 import { createRuleCache } from '../modules/rules/rule-cache.ts';
 import { createSite, type SiteParts } from '../site/site.ts';

@@ -10,8 +10,8 @@ import { createNodeStatus, createWebhookState } from '../modules/status/server-s
 import { operations as definitions, type OperationParts } from '../api/table.ts';
 import { namesOrigin, type Config } from '../config/config.ts';
 import type { HostClient } from '../modules/hosts/host-client.ts';
-import { newId, now } from '../model/common/clock.ts';
-import type { JsonObject } from '../model/json/json.ts';
+import { newId, now } from '../core/values/clock.ts';
+import type { JsonObject } from '../core/values/json/json.ts';
 import { builtInEngines } from '../modules/rules/rule.ts';
 import { createCentralClient } from '../modules/nodes/central-client.ts';
 import { createPassOn, type PassOn } from '../modules/nodes/pass-on.ts';

@@ -1,7 +1,7 @@
-import { defaultPorts, parseOrigin, type Scheme } from '../model/network/authority.ts';
-import { parseAddress, parseCidr, type Cidr } from '../model/network/cidr.ts';
-import { pathBytesMax } from '../model/limits.ts';
-import { encodeNonAscii, readPath, textOfPath } from '../model/path.ts';
+import { defaultPorts, parseOrigin, type Scheme } from '../core/values/network/authority.ts';
+import { parseAddress, parseCidr, type Cidr } from '../core/values/network/cidr.ts';
+import { pathBytesMax } from '../core/values/limits.ts';
+import { encodeNonAscii, readPath, textOfPath } from '../core/values/path.ts';
 import type { ValueParser } from './values.ts';
 
 /** An IPv4 or IPv6 address, in its standard form. */

@@ -1,5 +1,5 @@
-import { isCidr } from '../model/network/cidr.ts';
-import type { Json, JsonObject } from '../model/json/json.ts';
+import { isCidr } from '../core/values/network/cidr.ts';
+import type { Json, JsonObject } from '../core/values/json/json.ts';
 import type { Config, DiskMount, HeadersConfig, ProxyConfig } from './config.ts';
 import { configFieldName, type IniKey, type Keys } from './ini-key.ts';
 import { acmeKeys, sections, tlsKeys, type SectionKind, type Sections } from './schema.ts';

@@ -1,4 +1,4 @@
-import { parseHttpDate } from '../http/date.ts';
+import { parseHttpDate } from '../core/http/date.ts';
 import { duration, type ValueParser } from './values.ts';
 
 const token = /^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,128}$/;

@@ -8,7 +8,7 @@ import {
   type ParsedHeaders,
 } from './entry.ts';
 import { defaultValue, type IniKey, type Keys, type ParsedKeys, type ValuesOf } from './ini-key.ts';
-import { nearestName } from '../model/common/nearest.ts';
+import { nearestName } from '../core/values/nearest.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';
 import {

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { isJsonObject, nestsDeeper, type JsonObject } from '../model/json/json.ts';
-import { jsonDepthMax } from '../model/limits.ts';
+import { isJsonObject, nestsDeeper, type JsonObject } from '../core/values/json/json.ts';
+import { jsonDepthMax } from '../core/values/limits.ts';
 import { isUrl } from './addresses.ts';
 import { lineOf } from './consistency.ts';
 import {

@@ -1,6 +1,6 @@
 import { connectionsMax, keyRateMax, nodeNameCharactersMax, outboxEntriesLimit } from './limits.ts';
-import { escapedPath } from '../model/path.ts';
-import { durationText, sizeText } from '../model/common/units.ts';
+import { escapedPath } from '../core/values/path.ts';
+import { durationText, sizeText } from '../core/values/units.ts';
 import {
   basePath,
   cidr,

@@ -1,4 +1,4 @@
-import { nearestName } from '../model/common/nearest.ts';
+import { nearestName } from '../core/values/nearest.ts';
 import { foreignSection } from './foreign-words.ts';
 import { quoted } from './problem.ts';
 import { sectionNames, sections, type SectionKind } from './schema.ts';

@@ -1,7 +1,7 @@
-import { isScope, scopes, type Scope } from '../model/stored/key.ts';
-import { durationMs, sizeBytes } from '../model/common/units.ts';
+import { isScope, scopes, type Scope } from '../core/values/key.ts';
+import { durationMs, sizeBytes } from '../core/values/units.ts';
 import { tableNameMistake } from '../modules/tables/table.ts';
-import { nearestName } from '../model/common/nearest.ts';
+import { nearestName } from '../core/values/nearest.ts';
 import { quoted, quotedChoice } from './problem.ts';
 
 /** Why a value is invalid, as the end of a sentence; `part` is the invalid item of a list. */

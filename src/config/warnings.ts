@@ -1,5 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
-import { servicePath } from '../model/path.ts';
+import { servicePath } from '../core/values/path.ts';
 import type { Certificate, Config } from './config.ts';
 import { narrowPathWarnings } from '../modules/access/narrow-paths.ts';
 import { readKeyPair } from './key-pair.ts';

@@ -1,5 +1,5 @@
 import ipaddr from 'ipaddr.js';
-import { cidrsContain, parseAddress, parseCidr, type Cidr } from '../model/network/cidr.ts';
+import { cidrsContain, parseAddress, parseCidr, type Cidr } from '../core/values/network/cidr.ts';
 import { outboundUrl } from './url.ts';
 
 /**

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { fieldLines, type FieldList } from '../http/reply.ts';
+import { fieldLines, type FieldList } from '../core/http/reply.ts';
 
 /** Connections over TLS whose TCP connection ended without a close_notify. */
 const truncated = new WeakSet<Socket>();

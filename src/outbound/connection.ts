@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import type { buildConnector, Client, Dispatcher } from 'undici';
-import { loadUndici } from '../model/common/lazy-packages.ts';
+import { loadUndici } from '../core/values/lazy-packages.ts';
 import { hasBrokenOff } from './connection-end.ts';
 
 /** A handler of undici that gets the connection of its request. */

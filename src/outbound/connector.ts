@@ -6,8 +6,8 @@ import {
   type TcpNetConnectOpts,
 } from 'node:net';
 import type { buildConnector } from 'undici';
-import type { Cidr } from '../model/network/cidr.ts';
-import { loadUndici } from '../model/common/lazy-packages.ts';
+import type { Cidr } from '../core/values/network/cidr.ts';
+import { loadUndici } from '../core/values/lazy-packages.ts';
 import { addressProblem } from './address.ts';
 import { detectTruncation } from './connection-end.ts';
 import { refusedAddress } from './failure.ts';

@@ -1,10 +1,10 @@
 import { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import type { Agent, buildConnector, Dispatcher, Pool } from 'undici';
-import { headerBlockBytesMax } from '../http/limits.ts';
-import type { Cidr } from '../model/network/cidr.ts';
-import { loadUndici } from '../model/common/lazy-packages.ts';
-import { isIdempotent } from '../model/method.ts';
+import { headerBlockBytesMax } from '../core/http/limits.ts';
+import type { Cidr } from '../core/values/network/cidr.ts';
+import { loadUndici } from '../core/values/lazy-packages.ts';
+import { isIdempotent } from '../core/http/method.ts';
 import { newConnection } from './connection.ts';
 import { guardedConnector, type Connect } from './connector.ts';
 import { OutboundExchange, type OutboundExchangeParts, type SourceResponse } from './exchange.ts';

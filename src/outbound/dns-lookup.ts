@@ -13,7 +13,7 @@ import {
   otherFamilyMs,
   systemLookupsMax,
 } from './limits.ts';
-import { createLruCache } from '../model/common/lru-cache.ts';
+import { createLruCache } from '../core/values/lru-cache.ts';
 
 /** An address of a name. */
 export interface ResolvedAddress {

@@ -1,10 +1,10 @@
 import { Readable, type Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import { fieldLines } from '../http/reply.ts';
-import { trimOws } from '../http/syntax.ts';
-import type { Cancellation } from '../model/common/cancellation.ts';
-import { Failure } from '../model/failure.ts';
-import { headerBlockBytesMax } from '../http/limits.ts';
+import { fieldLines } from '../core/http/reply.ts';
+import { trimOws } from '../core/http/syntax.ts';
+import type { Cancellation } from '../core/values/cancellation.ts';
+import { Failure } from '../core/values/failure.ts';
+import { headerBlockBytesMax } from '../core/http/limits.ts';
 import { informationalMax, outboundUnreadBytesMax } from './limits.ts';
 import type { ConnectionInfo, ConnectionAware } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';

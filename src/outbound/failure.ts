@@ -1,4 +1,4 @@
-import { Failure, lacksDescriptors, tooManyOpenFiles } from '../model/failure.ts';
+import { Failure, lacksDescriptors, tooManyOpenFiles } from '../core/values/failure.ts';
 
 const timeouts = new Set([
   'ETIMEDOUT',

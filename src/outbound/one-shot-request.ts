@@ -1,5 +1,5 @@
 import type { Dispatcher } from 'undici';
-import { headerFieldsMax } from '../http/limits.ts';
+import { headerFieldsMax } from '../core/http/limits.ts';
 import { oneShotContentBytesMax, informationalMax } from './limits.ts';
 import type { ConnectionInfo, ConnectionAware } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';

@@ -1,4 +1,4 @@
-import { Failure } from '../model/failure.ts';
+import { Failure } from '../core/values/failure.ts';
 
 /** Why an exchange with another server failed. */
 export interface OutboundProblem {

@@ -1,4 +1,4 @@
-import type { FieldList } from '../http/reply.ts';
+import type { FieldList } from '../core/http/reply.ts';
 
 /** The parts of a request that undici cannot send. */
 export interface RequestExtras {

@@ -1,4 +1,4 @@
-import { Failure } from '../model/failure.ts';
+import { Failure } from '../core/values/failure.ts';
 
 /**
  * Parses the URL of another server (docs/design/webhooks.md#addresses): absolute, http or https,

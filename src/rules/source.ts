@@ -1,6 +1,6 @@
-import { noBody, type Reply } from '../http/reply.ts';
-import type { ContentRequest } from '../http/request.ts';
-import { statusFor } from '../http/status.ts';
+import { noBody, type Reply } from '../core/http/reply.ts';
+import type { ContentRequest } from '../core/http/request.ts';
+import { statusFor } from '../core/http/status.ts';
 import type {
   AccessExplanation,
   SourceName,
@@ -8,7 +8,7 @@ import type {
   BranchExplanation,
   Explanation,
 } from '../model/explanation.ts';
-import { Failure } from '../model/failure.ts';
+import { Failure } from '../core/values/failure.ts';
 
 /** A reply, or a promise if it has to be read or fetched; undefined if there is none. */
 export type ReplyOrPromise = Reply | undefined | Promise<Reply | undefined>;

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Cancellation } from '../model/common/cancellation.ts';
+import type { Cancellation } from '../core/values/cancellation.ts';
 import type { Exchange } from './exchange.ts';
 
 /**

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
-import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
-import type { Cancellation } from '../model/common/cancellation.ts';
-import type { Failure } from '../model/failure.ts';
+import type { CacheOutcome, FieldList, Reply } from '../core/http/reply.ts';
+import type { Cancellation } from '../core/values/cancellation.ts';
+import type { Failure } from '../core/values/failure.ts';
 import type { Peer } from './listening/peer.ts';
 
 /** A version of HTTP that the server speaks. */

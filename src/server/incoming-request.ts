@@ -1,10 +1,10 @@
-import { cgiName } from '../http/reading/fields.ts';
-import { isTrustedPeer } from '../http/reading/forwarded.ts';
-import type { Fields, RequestTarget } from '../http/request.ts';
-import { parseRequest, type ValidatedRequest } from '../http/reading/target.ts';
-import type { ClientIdentity } from '../model/network/client-certificate.ts';
-import { Failure } from '../model/failure.ts';
-import { keyPrefix, type Caller } from '../model/stored/key.ts';
+import { cgiName } from '../core/http/reading/fields.ts';
+import { isTrustedPeer } from '../core/http/reading/forwarded.ts';
+import type { Fields, RequestTarget } from '../core/http/request.ts';
+import { parseRequest, type ValidatedRequest } from '../core/http/reading/target.ts';
+import type { ClientIdentity } from '../core/values/network/client-certificate.ts';
+import { Failure } from '../core/values/failure.ts';
+import { keyPrefix, type Caller } from '../core/values/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../modules/visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { Arrived } from './exchange.ts';

@@ -1,9 +1,9 @@
-import { limitFreshness } from '../http/representation/limited-freshness.ts';
-import { hasTooManyRanges } from '../http/representation/ranges.ts';
-import { prefersHtml } from '../http/representation/negotiation.ts';
-import { withoutOwnCookies } from '../http/headers/own-cookies.ts';
-import { respelledReply } from '../http/redirects/respelled.ts';
-import type { RequestTarget } from '../http/request.ts';
+import { limitFreshness } from '../core/http/representation/limited-freshness.ts';
+import { hasTooManyRanges } from '../core/http/representation/ranges.ts';
+import { prefersHtml } from '../core/http/representation/negotiation.ts';
+import { withoutOwnCookies } from '../core/http/own-cookies.ts';
+import { respelledReply } from '../core/http/respelled.ts';
+import type { RequestTarget } from '../core/http/request.ts';
 import type { ResponseHeaders } from '../modules/headers/response-headers.ts';
 import {
   changedReply,
@@ -14,10 +14,10 @@ import {
   withoutFields,
   type Recipient,
   type Reply,
-} from '../http/reply.ts';
-import type { Failure } from '../model/failure.ts';
-import { hasScope, type Caller } from '../model/stored/key.ts';
-import { servicePath } from '../model/path.ts';
+} from '../core/http/reply.ts';
+import type { Failure } from '../core/values/failure.ts';
+import { hasScope, type Caller } from '../core/values/key.ts';
+import { servicePath } from '../core/values/path.ts';
 import { previewToken } from '../modules/drafts/preview-cookie.ts';
 import { consoleOriginReply, withoutConsoleWorker } from '../modules/console/console.ts';
 import { passContentOn } from './h1/body.ts';
@@ -34,7 +34,7 @@ import { peerAddress } from './listening/peer.ts';
 import { contentBegun } from './answers/send-content.ts';
 import type { Moment, Serving } from './serving.ts';
 import { answerService } from './svc1/service.ts';
-import type { SharedLimits } from './shared-limits.ts';
+import type { SharedLimits } from '../core/fair/shared-limits.ts';
 import type { SignedInWatch } from '../modules/login/signed-in-watch.ts';
 
 /** The surroundings of an answer. */

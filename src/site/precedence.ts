@@ -1,4 +1,4 @@
-import type { ContentRequest } from '../http/request.ts';
+import type { ContentRequest } from '../core/http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
 import type { ContentSource, PageRequest, ReplyOrPromise } from '../rules/source.ts';
 import { explainFrom } from './explain.ts';

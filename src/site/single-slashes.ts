@@ -1,6 +1,6 @@
-import { respelledReply } from '../http/redirects/respelled.ts';
+import { respelledReply } from '../core/http/respelled.ts';
 import { winnerName } from '../model/explanation.ts';
-import { withSingleSlashes } from '../model/path.ts';
+import { withSingleSlashes } from '../core/values/path.ts';
 import type {
   ContentSource,
   ExplainedReply,

@@ -1,10 +1,10 @@
 import type { Reads } from '../store/store.ts';
 import type { BranchOutcome } from '../modules/breadcrumbs/branches.ts';
 import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../modules/breadcrumbs/resolve.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
-import type { AccessClient, ContentRequest, Fields, RequestTarget } from '../http/request.ts';
+import type { FieldList, Reply } from '../core/http/reply.ts';
+import type { AccessClient, ContentRequest, Fields, RequestTarget } from '../core/http/request.ts';
 import type { Explanation } from '../model/explanation.ts';
-import type { CanonicalPath } from '../model/path.ts';
+import type { CanonicalPath } from '../core/values/path.ts';
 import type { FoundRule, Resolution } from '../modules/rules/rule.ts';
 import type { Rule, StoredRule } from '../modules/rules/rule.ts';
 import type { RowReader } from '../modules/rendering/rendered-pages.ts';

@@ -13,12 +13,12 @@ import {
   type ResolvedBreadcrumb,
 } from '../modules/breadcrumbs/resolve.ts';
 import type { CountVisit } from '../modules/breadcrumbs/visit-counter.ts';
-import { limitFreshness } from '../http/representation/limited-freshness.ts';
-import type { Reply } from '../http/reply.ts';
-import type { ContentRequest, RequestTarget } from '../http/request.ts';
+import { limitFreshness } from '../core/http/representation/limited-freshness.ts';
+import type { Reply } from '../core/http/reply.ts';
+import type { ContentRequest, RequestTarget } from '../core/http/request.ts';
 import { headerRulesFor, type HeaderRule } from '../modules/headers/response-headers.ts';
 import { winnerName, type Explanation } from '../model/explanation.ts';
-import { Failure } from '../model/failure.ts';
+import { Failure } from '../core/values/failure.ts';
 import { accessOf, proxyName, type Rule } from '../modules/rules/rule.ts';
 import type { GenericPages } from '../modules/rules/pages/generic-pages.ts';
 import type { StoredPages } from '../modules/rules/pages/stored-pages.ts';

@@ -1,7 +1,7 @@
 import { eventDraft, ownEvent } from '../model/stored/event.ts';
 import { emitRateLimit, type EventData, type OwnEventType } from '../model/stored/event-types.ts';
-import { createLruCache } from '../model/common/lru-cache.ts';
-import type { Log } from '../observability/log.ts';
+import { createLruCache } from '../core/values/lru-cache.ts';
+import type { Log } from '../core/report/log.ts';
 import { emittedRememberedMax } from './limits.ts';
 import { eventInsert, type Outbox } from '../modules/nodes/log/outbox.ts';
 import type { LoggedDraft, Store } from './store.ts';

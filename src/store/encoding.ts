@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { Failure } from '../model/failure.ts';
+import { Failure } from '../core/values/failure.ts';
 
 /** The longest key or sorted value that LMDB allows with pages of 4 KiB. */
 export const keyBytesMax = 1978;

@@ -9,7 +9,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { Failure, type FailureCode } from '../model/failure.ts';
+import { Failure, type FailureCode } from '../core/values/failure.ts';
 
 /**
  * A lock of a file that several processes share, or one has alone. Node has no file locks, so this

@@ -2,7 +2,7 @@ import { statSync } from 'node:fs';
 import { link, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
-import { Failure } from '../model/failure.ts';
+import { Failure } from '../core/values/failure.ts';
 import {
   applicationMark,
   extensibleVersions,

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../model/failure.ts';
+import { Failure } from '../core/values/failure.ts';
 import { FileLock } from './file-lock.ts';
 import { openingLockFile, waitingLockFile } from './folder/data-folder.ts';
 import { enterRetryMsMax, enterWaitMs, openingWaitMs, writingMsMax } from './limits.ts';

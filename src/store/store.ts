@@ -7,13 +7,13 @@ import type {
   RevertibleFamily,
 } from '../model/stored/change.ts';
 import type { DraftedFamily, SiteDraft } from '../modules/drafts/draft.ts';
-import type { Failure } from '../model/failure.ts';
+import type { Failure } from '../core/values/failure.ts';
 import type { HookSecret, StoredHook } from '../modules/webhooks/hook.ts';
-import type { ApiKey } from '../model/stored/key.ts';
+import type { ApiKey } from '../core/values/key.ts';
 import type { Row, Scalar, StoredRow } from '../modules/tables/row.ts';
 import type { Candidate, StoredRule } from '../modules/rules/rule.ts';
 import type { StoredTable } from '../modules/tables/table.ts';
-import type { CacheUse } from '../observability/memory-use.ts';
+import type { CacheUse } from '../core/report/memory-use.ts';
 import type { Deliveries } from '../modules/webhooks/log/deliveries.ts';
 import type { StoredOf } from './log/fold.ts';
 import type { KeyUses } from './key-uses.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../model/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../core/values/json/json.ts';
 import { documentNodesMax, formatCharactersMax } from '../modules/tables/limits.ts';
 import {
   oneSchema,
@@ -6,7 +6,7 @@ import {
   schemaLists,
   schemasByName,
 } from '../modules/tables/schema-check.ts';
-import { parseDateTime } from '../model/time.ts';
+import { parseDateTime } from '../core/values/time.ts';
 
 /** A schema as documents that refer to each other. */
 interface SchemaDocuments {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Problem } from '../../src/model/failure.ts';
+import type { Problem } from '../../src/core/values/failure.ts';
 import { startSite, type Answer } from '../harness.ts';
 import { transports } from '../modules/status/transports.ts';
 

@@ -2,7 +2,7 @@ import { cp, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { startWaymark, type Waymark } from '../../src/main.ts';
-import { createLogs } from '../../src/observability/log.ts';
+import { createLogs } from '../../src/core/report/log.ts';
 import { cleaningAfterAll, temporaryFolder, type Cleaning } from '../folder.ts';
 import { freePort } from '../free-port.ts';
 import { readTestConfig } from '../harness.ts';

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { mountPath, origin } from '../../src/config/addresses.ts';
-import { parseAuthority } from '../../src/model/network/authority.ts';
-import { canonicalPath, encodeNonAscii, textOfPath } from '../../src/model/path.ts';
+import { parseAuthority } from '../../src/core/values/network/authority.ts';
+import { canonicalPath, encodeNonAscii, textOfPath } from '../../src/core/values/path.ts';
 
 const pathPiece = fc.oneof(
   fc.constantFrom('/', '.', '..', '%', '%25', '%2F', '%2e', '%00', '%C3%A9', '?', '#', '\\', ';'),

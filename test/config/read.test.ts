@@ -3,7 +3,7 @@ import { chmod, symlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { problemText } from '../../src/config/problem.ts';
-import { cidrsContain } from '../../src/model/network/cidr.ts';
+import { cidrsContain } from '../../src/core/values/network/cidr.ts';
 import { createAuthority } from '../certificates.ts';
 import { mmdb } from '../modules/visitors/mmdb.ts';
 import { makeFolder, readIni, requireIni } from './folder.ts';

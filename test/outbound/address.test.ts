@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { parseCidr, type Cidr } from '../../src/model/network/cidr.ts';
+import { parseCidr, type Cidr } from '../../src/core/values/network/cidr.ts';
 import { addressProblem } from '../../src/outbound/address.ts';
 
 const cidrs = (...texts: string[]): Cidr[] => texts.flatMap((text) => parseCidr(text) ?? []);

@@ -6,7 +6,7 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { Cleaning } from '../folder.ts';
-import { parseCidr } from '../../src/model/network/cidr.ts';
+import { parseCidr } from '../../src/core/values/network/cidr.ts';
 import { createDialler, type Dialler, type OutboundRequest } from '../../src/outbound/dialler.ts';
 
 /** The private network that the tests allow. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Failure } from '../../src/model/failure.ts';
+import { Failure } from '../../src/core/values/failure.ts';
 import { outboundUrl } from '../../src/outbound/url.ts';
 
 suite('the URL of another server', () => {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { operations } from '../../src/api/table.ts';
-import { isFailureCode, problemReasons } from '../../src/model/failure.ts';
-import { limitMessages, type LimitName } from '../../src/model/limit.ts';
+import { isFailureCode, problemReasons } from '../../src/core/values/failure.ts';
+import { limitMessages, type LimitName } from '../../src/core/values/limit.ts';
 import { meanings } from '../../src/modules/docs/envelope.ts';
 import { docsOf } from '../../src/server/svc1/failure-docs.ts';
 import { builtDocs } from '../docs/built-docs.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { breadcrumbKeyCharactersMax } from '../../src/model/limits.ts';
+import { breadcrumbKeyCharactersMax } from '../../src/core/values/limits.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import { ask } from '../modules/files/disk-rig.ts';
 

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
-import { proxyHeader, proxyVersions } from '../../src/http/reading/proxy-protocol.ts';
+import { proxyHeader, proxyVersions } from '../../src/core/http/reading/proxy-protocol.ts';
 import { rawExchange, startSite } from '../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
 import { startTlsSite } from './tls/tls-rig.ts';

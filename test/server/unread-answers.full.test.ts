@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { suite, test, type TestContext } from 'node:test';
-import { Failure } from '../../src/model/failure.ts';
-import { SharedLimit } from '../../src/model/shared-limit.ts';
-import { UnreadAnswers } from '../../src/server/answers/unread-answers.ts';
+import { Failure } from '../../src/core/values/failure.ts';
+import { SharedLimit } from '../../src/core/fair/shared-limit.ts';
+import { UnreadAnswers } from '../../src/core/fair/unread-answers.ts';
 import { startSite, type Answer, type TestSite } from '../harness.ts';
 import { openSocket } from './raw-client.ts';
 

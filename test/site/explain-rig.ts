@@ -4,10 +4,10 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { DiskMount } from '../../src/config/config.ts';
-import { statusOf } from '../../src/http/status.ts';
+import { statusOf } from '../../src/core/http/status.ts';
 import { winnerName, type Explanation, type ExplainedSource } from '../../src/model/explanation.ts';
-import { Failure } from '../../src/model/failure.ts';
-import type { Json, JsonObject } from '../../src/model/json/json.ts';
+import { Failure } from '../../src/core/values/failure.ts';
+import type { Json, JsonObject } from '../../src/core/values/json/json.ts';
 import { visitorSeeds } from '../../src/modules/visitors/limits.ts';
 import {
   matchingOrigin,
@@ -15,13 +15,13 @@ import {
   type RuleKind,
   type StoredRule,
 } from '../../src/modules/rules/rule.ts';
-import type { DeviceClass } from '../../src/model/visitor.ts';
-import { discard } from '../../src/http/reply.ts';
+import type { DeviceClass } from '../../src/core/http/visitor.ts';
+import { discard } from '../../src/core/http/reply.ts';
 import { createCompressors } from '../../src/modules/compression/compressors.ts';
 import { createDisk } from '../../src/modules/files/disk.ts';
 import { createGenericPages } from '../../src/modules/rules/pages/generic-pages.ts';
 import { createPublicFileReplies } from '../../src/modules/console/public-files.ts';
-import { publicFile } from '../../src/http/content/page.ts';
+import { publicFile } from '../../src/core/http/content/page.ts';
 import type { CandidateReads } from '../../src/modules/rules/matcher.ts';
 import { rulesAtTime, type RuleReader } from '../../src/modules/rules/valid-rules.ts';
 import { createRewriter } from '../../src/modules/redirects/rewrite-source.ts';

@@ -3,7 +3,7 @@ import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { codings, type ByCoding, type Coding } from '../../src/http/representation/coding.ts';
+import { codings, type ByCoding, type Coding } from '../../src/core/http/representation/coding.ts';
 import { startSite } from '../harness.ts';
 import { askUntilCoded, decoded, texts } from '../modules/compression/codings.ts';
 import { ask, type Seen } from '../modules/files/disk-rig.ts';

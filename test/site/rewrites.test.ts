@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { pathPattern } from '../../src/tables/linear-pattern.ts';
+import { pathPattern } from '../../src/core/values/linear-pattern.ts';
 import { startSite } from '../harness.ts';
 import { ask } from '../modules/files/disk-rig.ts';
 

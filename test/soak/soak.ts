@@ -5,7 +5,7 @@
 import { readFileSync } from 'node:fs';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { MemoryUse } from '../../src/observability/memory-use.ts';
+import type { MemoryUse } from '../../src/core/report/memory-use.ts';
 import { openSocketCalls, type SocketCalls } from '../faults/socket-calls.ts';
 import { postOperation } from '../harness.ts';
 import { serverFolder, startServed, type Served } from '../process.ts';

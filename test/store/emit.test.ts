@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { eventOf } from '../../src/model/stored/event.ts';
-import { silentLog, type Log } from '../../src/observability/log.ts';
+import { silentLog, type Log } from '../../src/core/report/log.ts';
 import { createEmit, type Emit } from '../../src/store/emit.ts';
 import type { Store } from '../../src/store/store.ts';
 import { scratchStore } from './scratch.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
-import { Failure } from '../../src/model/failure.ts';
+import { Failure } from '../../src/core/values/failure.ts';
 import { OpeningLock, stoppedOpener } from '../../src/store/opening-lock.ts';
 import { temporaryFolder } from '../folder.ts';
 import { dumpChecked } from './dump.ts';

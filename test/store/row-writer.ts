@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
 import type { Draft } from '../../src/model/stored/change.ts';
-import { Failure } from '../../src/model/failure.ts';
-import type { JsonObject } from '../../src/model/json/json.ts';
+import { Failure } from '../../src/core/values/failure.ts';
+import type { JsonObject } from '../../src/core/values/json/json.ts';
 import { openStore } from '../../src/store/open.ts';
 
 // A process that changes the rows of a table, and the indexes of the table, until it is killed.

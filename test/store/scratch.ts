@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
 import type { Change, Draft } from '../../src/model/stored/change.ts';
-import type { JsonObject } from '../../src/model/json/json.ts';
+import type { JsonObject } from '../../src/core/values/json/json.ts';
 import { openStore } from '../../src/store/open.ts';
 import type { LoggedDraft, Store } from '../../src/store/store.ts';
 import type { Sharing } from '../../src/modules/cluster/log/join.ts';

@@ -1,5 +1,5 @@
 import { uuidv7 } from 'uuidv7';
-import { failureFrom } from '../../src/model/failure.ts';
+import { failureFrom } from '../../src/core/values/failure.ts';
 import { openStore } from '../../src/store/open.ts';
 import { edited, inserted } from './scratch.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { isJsonObject, type Json, type JsonObject } from '../../src/model/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../src/core/values/json/json.ts';
 import { compileTable } from '../../src/modules/tables/compiled-table.ts';
 import { parseDefinition } from '../../src/modules/tables/definition.ts';
 import { documentNodesMax } from '../../src/modules/tables/limits.ts';

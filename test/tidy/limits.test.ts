@@ -12,19 +12,19 @@ import {
   headerFieldsMax,
   rangesMax,
   requestLineBytesMax,
-} from '../../src/http/limits.ts';
+} from '../../src/core/http/limits.ts';
 import { rendersWaitingMax } from '../../src/modules/rendering/limits.ts';
-import { limitMessages, type LimitName } from '../../src/model/limit.ts';
-import { jsonDepthMax } from '../../src/model/limits.ts';
+import { limitMessages, type LimitName } from '../../src/core/values/limit.ts';
+import { jsonDepthMax } from '../../src/core/values/limits.ts';
 import { fetchesPerAddressMax } from '../../src/modules/proxy/limits.ts';
 import * as access from '../../src/modules/access/limits.ts';
 import * as h1 from '../../src/server/h1/limits.ts';
 import * as h2 from '../../src/server/h2/limits.ts';
 import * as server from '../../src/server/limits.ts';
 import * as websocket from '../../src/server/websocket/limits.ts';
-import { liveReadersMax, liveRowsMax, stateReadersMax } from '../../src/observability/limits.ts';
+import { liveReadersMax, liveRowsMax, stateReadersMax } from '../../src/core/report/limits.ts';
 import { outboxMaxDefault } from '../../src/store/limits.ts';
-import { sizeText } from '../../src/model/common/units.ts';
+import { sizeText } from '../../src/core/values/units.ts';
 import { project } from './sources.ts';
 
 const count = (value: number): string => value.toLocaleString('en-US');

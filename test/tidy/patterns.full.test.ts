@@ -12,7 +12,7 @@ import { project } from './sources.ts';
  * input makes them slow for other users.
  */
 const unchecked: Readonly<Record<string, string>> = {
-  'src/tables/linear-pattern.ts':
+  'src/core/values/linear-pattern.ts':
     'the pattern of the schema of a table, which V8 matches in linear time or refuses',
   'src/modules/rules/replace/replacement.ts':
     'the text that a person replaces, with all of its signs escaped',

@@ -221,14 +221,14 @@ test('only the store and the storage of the cache import lmdb, only the command 
   const sockets = ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'ws'];
   // The functions that load a package of sockets, see model/common/lazy-packages.ts.
   const loaders = ['loadUndici', 'loadWs'].map(
-    (name) => `src/model/common/lazy-packages.ts#${name}`,
+    (name) => `src/core/values/lazy-packages.ts#${name}`,
   );
   const connected = ({ path, packages, importedNames }: Source) =>
     (packages.some((name) => sockets.includes(name)) ||
       importedNames.some((name) => loaders.includes(name))) &&
     !['server', 'outbound', 'acme', 'core/server', 'core/outbound'].includes(roomOf(path)) &&
     !['acme', 'peers', 'logs'].includes(moduleOf(path) ?? '') &&
-    path !== 'src/model/common/lazy-packages.ts';
+    path !== 'src/core/values/lazy-packages.ts';
   assert.deepEqual(offenders(connected), []);
   // The program of acme_dns_hook gets the environment of the server.
   const passesOn = 'src/modules/acme/dns/dns-hook.ts';

@@ -1,4 +1,4 @@
-import { shownMoment } from '../../../src/model/time.ts';
+import { shownMoment } from '../../../src/core/values/time.ts';
 import { call } from '../api/api.ts';
 import { useAction } from '../components/loading.ts';
 import { Fault, When } from '../components/ui.tsx';

@@ -1,6 +1,6 @@
-import { boundsText } from '../../model/stored/bounds.ts';
-import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/stored/key.ts';
+import { boundsText } from '../../core/values/bounds.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Caller } from '../../core/values/key.ts';
 
 /**
  * What an operation does for a key that is bound to a part of the site

@@ -1,17 +1,17 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { Failure } from '../../model/failure.ts';
-import { addressNetwork } from '../../model/network/cidr.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { addressNetwork } from '../../core/values/network/cidr.ts';
 import {
   boundScopes,
   boundsOf,
   type ApiKey,
   type Caller,
   type Scope,
-} from '../../model/stored/key.ts';
+} from '../../core/values/key.ts';
 import { openKey } from '../../modules/console/sessions/session-store.ts';
 import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
 import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from '../../modules/keys/limits.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
 
 const minuteMs = 60_000;
 

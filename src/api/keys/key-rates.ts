@@ -1,7 +1,7 @@
-import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/stored/key.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Caller } from '../../core/values/key.ts';
 import { keyRatesRemembered } from '../../modules/keys/limits.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
 
 /** Counts the operations of each key; outlives a reload of the configuration. */
 export interface KeyRates {

@@ -1,4 +1,4 @@
-import { sessionPrefix, type ApiKey } from '../../model/stored/key.ts';
+import { sessionPrefix, type ApiKey } from '../../core/values/key.ts';
 
 /** A new session's token, which the browser's page keeps, and its cookie, which it cannot read. */
 interface SessionSecrets {

@@ -1,7 +1,7 @@
 import type { Change, RevertibleFamily } from '../../model/stored/change.ts';
-import type { JsonObject } from '../../model/json/json.ts';
-import type { Scope } from '../../model/stored/key.ts';
-import type { Problem } from '../../model/failure.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import type { Scope } from '../../core/values/key.ts';
+import type { Problem } from '../../core/values/failure.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import type { Call } from '../operation.ts';
 import type { FieldWrite } from './placement.ts';

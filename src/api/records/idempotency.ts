@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import { Failure } from '../../model/failure.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../model/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import type { Reads, StoredVkClaim, VkClaim } from '../../store/store.ts';
 import { authorOf, type Call } from '../operation.ts';
 

@@ -1,6 +1,6 @@
 import { actions, type Change } from '../../model/stored/change.ts';
-import { Failure } from '../../model/failure.ts';
-import type { Json, JsonObject } from '../../model/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { rowsNamed } from '../../store/log/fold.ts';
 import type { Decision, LoggedDraft, Reads, SeqRange, Store } from '../../store/store.ts';
 import {

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
-import { Failure } from '../../model/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
 import { defineOperation, type Call, type OperationDefinition } from '../operation.ts';
 import {

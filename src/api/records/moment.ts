@@ -1,5 +1,5 @@
-import { parseDateTime } from '../../model/time.ts';
-import { Failure } from '../../model/failure.ts';
+import { parseDateTime } from '../../core/values/time.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { Reads } from '../../store/store.ts';
 
 /** The input field of a moment of the past (docs/design/history.md#the-change-log). */

@@ -1,4 +1,4 @@
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import {
   isJsonObject,
   mapOf,
@@ -6,7 +6,7 @@ import {
   sameJson,
   type Json,
   type JsonObject,
-} from '../../model/json/json.ts';
+} from '../../core/values/json/json.ts';
 import { unknownsMax } from './limits.ts';
 
 /** Values by name: a Map, because a field may have any name, `__proto__` and `constructor` too. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { HistoryRow, RevertibleFamily } from '../../model/stored/change.ts';
-import { Failure } from '../../model/failure.ts';
-import type { Json, JsonObject } from '../../model/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import type { Reads } from '../../store/store.ts';
 import {
   defineOperation,

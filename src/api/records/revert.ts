@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Change, RevertibleFamily, ToolUse } from '../../model/stored/change.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { foldRows, type Folded } from '../../store/log/fold.ts';
 import type { LoggedDraft, Reads, SeqRange } from '../../store/store.ts';
 import type { KeyedRequest } from './idempotency.ts';

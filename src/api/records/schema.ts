@@ -1,5 +1,5 @@
 import { actions } from '../../model/stored/change.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import { vkCharactersMax } from '../limits.ts';
 import { problemsMember } from '../problems.ts';
 

@@ -4,8 +4,8 @@ import {
   type Change,
   type ChangeAuthor,
 } from '../../model/stored/change.ts';
-import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Decision, Reads, StoredVkClaim } from '../../store/store.ts';
 import {
   authorOf,

@@ -1,8 +1,8 @@
 import { isBreadcrumbKey } from '../../modules/rules/rule.ts';
-import { Failure } from '../../model/failure.ts';
-import { requestLineBytesMax } from '../../http/limits.ts';
-import type { RequestTarget } from '../../http/request.ts';
-import { encodeNonAscii, queryRefusal, readRequestPath } from '../../model/path.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { requestLineBytesMax } from '../../core/http/limits.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
+import { encodeNonAscii, queryRefusal, readRequestPath } from '../../core/values/path.ts';
 import { parseRuleOrigin } from '../../modules/rules/operations/fields.ts';
 
 /** The parts of a URL on the site. */

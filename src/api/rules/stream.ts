@@ -1,4 +1,4 @@
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { RevertibleFamily } from '../../model/stored/change.ts';
 import type { RecordChange, Store } from '../../store/store.ts';
 import { catchUpTo } from '../../store/shared/catch-up.ts';

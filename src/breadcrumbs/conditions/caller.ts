@@ -1,4 +1,4 @@
-import { prefersHtml } from '../../http/representation/negotiation.ts';
+import { prefersHtml } from '../../core/http/representation/negotiation.ts';
 import { defineCondition, listText, setOf, textField } from '../condition.ts';
 
 /** The kinds of callers that request a page. */

@@ -1,4 +1,4 @@
-import { isJsonObject } from '../../model/json/json.ts';
+import { isJsonObject } from '../../core/values/json/json.ts';
 import { defineCondition, listText, setOf } from '../condition.ts';
 import { conditionValuesMax } from '../../modules/breadcrumbs/limits.ts';
 

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Condition, ConditionType, PreviewField } from '../condition.ts';
 import { browserConditions } from '../../modules/visitors/conditions/browser.ts';
 import { caller } from './caller.ts';

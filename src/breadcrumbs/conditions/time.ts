@@ -1,5 +1,5 @@
-import type { Json } from '../../model/json/json.ts';
-import { parseDateTime } from '../../model/time.ts';
+import type { Json } from '../../core/values/json/json.ts';
+import { parseDateTime } from '../../core/values/time.ts';
 import { defineCondition, textField, type ConditionType } from '../condition.ts';
 
 /** The time of the visit. */

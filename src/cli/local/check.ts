@@ -9,9 +9,9 @@ import { tableWarnings } from '../../modules/tables/operations/configured-tables
 import type { Config } from '../../config/config.ts';
 import { configJson, describeConfig } from '../../config/describe.ts';
 import { ineffectiveSettings } from '../../config/warnings.ts';
-import { now } from '../../model/common/clock.ts';
-import { Failure } from '../../model/failure.ts';
-import { counted, megabytes } from '../../model/common/units.ts';
+import { now } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { counted, megabytes } from '../../core/values/units.ts';
 import { isWritable } from '../../store/folder/data-folder.ts';
 import { stoppedOpener } from '../../store/opening-lock.ts';
 import type { Difference, Store } from '../../store/store.ts';

@@ -4,10 +4,10 @@ import { signedQuery } from '../../modules/access/signed-links.ts';
 import { parseUrl } from '../../api/rules/place.ts';
 import type { AccessConfig, Config } from '../../config/config.ts';
 import { readLinkKeys } from '../../config/secrets-keys.ts';
-import { now } from '../../model/common/clock.ts';
-import { Failure } from '../../model/failure.ts';
-import { encodePath } from '../../model/path.ts';
-import { durationMs } from '../../model/common/units.ts';
+import { now } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { encodePath } from '../../core/values/path.ts';
+import { durationMs } from '../../core/values/units.ts';
 import { writeLine, type DefineCommand } from '../command.ts';
 import { configOption, requireConfig } from '../options.ts';
 

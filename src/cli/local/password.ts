@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import { loginNameCharactersMax, passwordBytesMax } from '../../modules/access/limits.ts';
 import { hashPassword } from '../../modules/access/password-hash.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { UsageError, writeLine, type DefineCommand, type Terminal } from '../command.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Option, type Command } from 'commander';
-import type { Problem } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import type { Problem } from '../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../command.ts';
 import { choiceOption, jsonOption, wholeNumber } from '../options.ts';
 import {

@@ -1,6 +1,6 @@
 import type { OperationDescription } from '../../api/operation.ts';
 import { operations } from '../../api/table.ts';
-import type { Json, JsonObject } from '../../model/json/json.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { callApi } from './api-client.ts';
 import {
   answerResult,

@@ -1,6 +1,6 @@
 import type { recordFamilies } from '../../api/table.ts';
 import type { Operations } from '../../client/operations.ts';
-import type { Json, JsonObject } from '../../model/json/json.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import {
   answerResult,
   clientCommand,
@@ -16,7 +16,7 @@ import { callApi, type ApiTarget } from './api-client.ts';
 import { UsageError, type DefineCommand } from '../command.ts';
 import { listPages, type ListColumns } from './list-command.ts';
 import { inputOptions, operationSubcommands } from './operation-command.ts';
-import { counted } from '../../model/common/units.ts';
+import { counted } from '../../core/values/units.ts';
 
 type Read = Operations['userinterface.read']['output'];
 type History = Extract<Read, { readonly rows: unknown }>;

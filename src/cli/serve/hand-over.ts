@@ -4,7 +4,7 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import type { Predecessor } from '../../prepare-data.ts';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import {
   listeningSockets,
   matchSockets,

@@ -3,7 +3,7 @@ import { on } from 'node:events';
 import type { Config, ConfigResult } from '../../config/config.ts';
 import { endAtOnce } from './end-at-once.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
-import { stoppingFailure } from '../../model/failure.ts';
+import { stoppingFailure } from '../../core/values/failure.ts';
 import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
 import { TicketKey } from '../../server/tls/ticket-key.ts';
 

@@ -1,4 +1,4 @@
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { Predecessor } from '../../prepare-data.ts';
 import {
   closeSockets,
@@ -8,7 +8,7 @@ import {
   type ListeningSocket,
 } from '../../server/listening/inherited-sockets.ts';
 import type { ListenAddress } from '../../config/addresses.ts';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import { handOverVariable, type HandOverText, type SuccessorMessage } from './hand-over.ts';
 import { passedDescriptors } from './service-manager.ts';
 

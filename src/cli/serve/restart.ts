@@ -1,6 +1,6 @@
 import { readFile, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { claimantPid } from '../../store/folder/folder-claim.ts';
 import { writeLine, type DefineCommand } from '../command.ts';
 import { outcomeFile, type RestartOutcome } from './hand-over.ts';

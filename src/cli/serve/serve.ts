@@ -4,7 +4,7 @@ import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { now } from '../../model/common/clock.ts';
+import { now } from '../../core/values/clock.ts';
 import { isUrl } from '../../config/addresses.ts';
 import type { Config, ConfigResult } from '../../config/config.ts';
 import type { FolderSettings } from '../../config/read.ts';
@@ -16,9 +16,9 @@ import { startWaymark, type Waymark } from '../../main.ts';
 import { prepareData } from '../../prepare-data.ts';
 import { startServing, type RunningServer } from '../../serving-process.ts';
 import { drainMsMax, stopGraceMs } from '../limits.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { LogRotation } from '../../modules/logs/log-rotation.ts';
-import { createLogs, reasonOf, silentLog, type Logs } from '../../observability/log.ts';
+import { createLogs, reasonOf, silentLog, type Logs } from '../../core/report/log.ts';
 import { openSyslog } from '../../modules/logs/syslog.ts';
 import {
   ownPath,

@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -2,8 +2,8 @@ import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import type { Waymark } from '../../main.ts';
-import type { Log } from '../../observability/log.ts';
-import { version } from '../../version.ts';
+import type { Log } from '../../core/report/log.ts';
+import { version } from '../../core/values/version.ts';
 import type { Terminal } from '../command.ts';
 
 /** The inputs of announceStart. */

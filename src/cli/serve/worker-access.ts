@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster';
-import { liveMessagesUnreadMax } from '../../observability/limits.ts';
+import { liveMessagesUnreadMax } from '../../core/report/limits.ts';
 import type { AccessRows } from '../../modules/status/live-access.ts';
 import type { AccessMessage } from './worker-messages.ts';
 

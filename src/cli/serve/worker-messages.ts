@@ -1,9 +1,9 @@
 import { deserialize, serialize } from 'node:v8';
-import type { Taken, TokenOrder } from '../../access/token-buckets.ts';
+import type { Taken, TokenOrder } from '../../core/fair/token-buckets.ts';
 import type { Config, ConfigResult } from '../../config/config.ts';
-import { isCidr, parseCidr } from '../../model/network/cidr.ts';
+import { isCidr, parseCidr } from '../../core/values/network/cidr.ts';
 import type { AccessRows } from '../../modules/status/live-access.ts';
-import type { Metric, ProcessMetrics } from '../../observability/metrics.ts';
+import type { Metric, ProcessMetrics } from '../../core/report/metrics.ts';
 import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
 
 /** A message of a worker to the leading process. */

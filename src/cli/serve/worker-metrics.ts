@@ -1,5 +1,5 @@
 import type { Worker } from 'node:cluster';
-import type { Metric, ProcessMetrics } from '../../observability/metrics.ts';
+import type { Metric, ProcessMetrics } from '../../core/report/metrics.ts';
 import { metricsWaitMs } from '../limits.ts';
 import { PendingReplies } from './pending-replies.ts';
 import type { MetricsFromLeader, MetricsFromWorker } from './worker-messages.ts';

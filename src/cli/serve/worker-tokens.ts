@@ -1,6 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { tokenWaitMs } from '../../modules/access/limits.ts';
-import { TokenBuckets, type Taken, type TokenOrder } from '../../access/token-buckets.ts';
+import { TokenBuckets, type Taken, type TokenOrder } from '../../core/fair/token-buckets.ts';
 import { PendingReplies } from './pending-replies.ts';
 import type { TokensFromLeader, TokensFromWorker } from './worker-messages.ts';
 

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 
 const revertibleFamilies = ['userinterface', 'webhook', 'table', 'record'] as const;
 

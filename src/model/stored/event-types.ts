@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../json/json.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
 
 const text = { type: 'string', minLength: 1 } as const;
 const anyText = { type: 'string' } as const;

@@ -1,6 +1,6 @@
 import type { Change, Draft, Family } from './change.ts';
 import type { EventData, OwnEventType } from './event-types.ts';
-import type { JsonObject } from '../json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 
 /** An event, as the hooks get it (docs/design/webhooks.md#events). */
 export interface WaymarkEvent {

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 
 /** Replaces header values in answers to callers without the scope to write rules. */
 export const maskedValue = '***';

@@ -1,5 +1,5 @@
 import type { ToolUse } from './change.ts';
-import { toolUseCharactersMax } from '../limits.ts';
+import { toolUseCharactersMax } from '../../core/values/limits.ts';
 
 /** The header field in which a node passes the tool of a write on to its centre. */
 export const toolUseField = 'waymark-via';

@@ -1,12 +1,12 @@
 import type { AccessConfig, DiskMount } from '../../config/config.ts';
-import { prefersHtml } from '../../http/representation/negotiation.ts';
-import { noBody, type FieldList, type Reply } from '../../http/reply.ts';
-import { isRead, type Fields } from '../../http/request.ts';
+import { prefersHtml } from '../../core/http/representation/negotiation.ts';
+import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
+import { isRead, type Fields } from '../../core/http/request.ts';
 import type { AccessExplanation } from '../../model/explanation.ts';
-import { Failure, failureFrom } from '../../model/failure.ts';
-import { encodePath, sentUrlOf } from '../../model/path.ts';
+import { Failure, failureFrom } from '../../core/values/failure.ts';
+import { encodePath, sentUrlOf } from '../../core/values/path.ts';
 import { unknownSection } from '../rules/rule.ts';
-import type { Visitor } from '../../model/visitor.ts';
+import type { Visitor } from '../../core/http/visitor.ts';
 import type { AccessRequest, GuardedRequest } from './access-request.ts';
 import {
   conditionsOf,

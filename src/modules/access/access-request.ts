@@ -1,5 +1,5 @@
-import type { AccessClient, Fields, RequestTarget } from '../../http/request.ts';
-import type { Visitor } from '../../model/visitor.ts';
+import type { AccessClient, Fields, RequestTarget } from '../../core/http/request.ts';
+import type { Visitor } from '../../core/http/visitor.ts';
 
 /** The parts of a request that decide whether its client may have the answer. */
 export interface AccessRequest extends RequestTarget {

@@ -3,9 +3,12 @@ import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tl
 import type { AccessConfig } from '../../config/config.ts';
 import { readCaCertificates } from '../../config/key-pair.ts';
 import { fileChanges } from '../../config/watch.ts';
-import type { ClientCertificate, ClientIdentity } from '../../model/network/client-certificate.ts';
-import { Failure } from '../../model/failure.ts';
-import type { Log } from '../../observability/log.ts';
+import type {
+  ClientCertificate,
+  ClientIdentity,
+} from '../../core/values/network/client-certificate.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Log } from '../../core/report/log.ts';
 import { askForCertificate } from '../../server/listening/node-internals.ts';
 import type { ActivePair } from '../../server/tls/loaded-certificate.ts';
 

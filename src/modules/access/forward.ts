@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
-import { cgiName } from '../../http/reading/fields.ts';
-import { fieldLines, type FieldList, type Reply } from '../../http/reply.ts';
-import type { Fields } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
-import { sentUrlOf } from '../../model/path.ts';
+import { cgiName } from '../../core/http/reading/fields.ts';
+import { fieldLines, type FieldList, type Reply } from '../../core/http/reply.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { sentUrlOf } from '../../core/values/path.ts';
 import type { Dialler } from '../../outbound/dialler.ts';
 import type { SourceResponse } from '../../outbound/exchange.ts';
 import type { AccessRequest } from './access-request.ts';

@@ -1,12 +1,12 @@
 import { explainNoSection, noSection, type AccessGuard, type Admission } from './access-guard.ts';
 import type { ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
-import { privateReply, type Reply } from '../../http/reply.ts';
-import type { AccessClient, ContentRequest } from '../../http/request.ts';
+import { privateReply, type Reply } from '../../core/http/reply.ts';
+import type { AccessClient, ContentRequest } from '../../core/http/request.ts';
 import type { AccessExplanation, Explanation } from '../../model/explanation.ts';
-import { Failure, failureFrom } from '../../model/failure.ts';
-import { pathOfText, requestPathOf } from '../../model/path.ts';
+import { Failure, failureFrom } from '../../core/values/failure.ts';
+import { pathOfText, requestPathOf } from '../../core/values/path.ts';
 import { accessOf, type Rule } from '../rules/rule.ts';
-import type { Visitor } from '../../model/visitor.ts';
+import type { Visitor } from '../../core/http/visitor.ts';
 import type { PageRequest } from '../../rules/source.ts';
 import type { GuardedRequest } from './access-request.ts';
 import type { Precedence } from '../../site/precedence.ts';

@@ -1,5 +1,5 @@
 import { makeLinkKey, parseSecretsKeys } from '../../config/secrets-keys.ts';
-import { reasonOf, type Log } from '../../observability/log.ts';
+import { reasonOf, type Log } from '../../core/report/log.ts';
 import { LoadedFile } from '../../visitors/loaded-file.ts';
 import { linkKeysBytesMax } from './limits.ts';
 import type { LinkKeys } from './signed-links.ts';

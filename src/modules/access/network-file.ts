@@ -1,6 +1,6 @@
-import type { Log } from '../../observability/log.ts';
-import { reasonOf } from '../../observability/log.ts';
-import { comparableAddress, Networks } from '../../model/network/networks.ts';
+import type { Log } from '../../core/report/log.ts';
+import { reasonOf } from '../../core/report/log.ts';
+import { comparableAddress, Networks } from '../../core/values/network/networks.ts';
 import { LoadedFile } from '../../visitors/loaded-file.ts';
 import { networkFileBytesMax, networkLinesNamedMax } from './limits.ts';
 

@@ -1,7 +1,7 @@
 import type { Config } from '../../config/config.ts';
 import { readText } from '../../config/files.ts';
-import type { Log } from '../../observability/log.ts';
-import { reasonOf } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
+import { reasonOf } from '../../core/report/log.ts';
 import { LoadedFile } from '../../visitors/loaded-file.ts';
 import { passwordFileBytesMax } from './limits.ts';
 import { parsePasswordFile, type PasswordHash, type PasswordUsers } from './password-hash.ts';

@@ -1,7 +1,7 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { addressNetwork } from '../../model/network/cidr.ts';
-import { Failure } from '../../model/failure.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
+import { addressNetwork } from '../../core/values/network/cidr.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
 import { BcryptThread } from './bcrypt-thread.ts';
 import {
   bcryptBytesMax,

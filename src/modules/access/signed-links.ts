@@ -1,5 +1,5 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { RequestTarget } from '../../http/request.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
 
 /** The part of a URL that a signature covers, besides the time at which it ends. */
 type SignedPlace = Pick<RequestTarget, 'origin' | 'path' | 'query'>;

@@ -1,6 +1,6 @@
 import type { AcmeStore } from './acme-store.ts';
-import type { Reply } from '../../http/reply.ts';
-import type { RequestTarget } from '../../http/request.ts';
+import type { Reply } from '../../core/http/reply.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
 
 /**
  * The path below which an ACME server fetches the answers to http-01 challenges (RFC 8555 §8.3).

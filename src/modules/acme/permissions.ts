@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
-import { parseCidr } from '../../model/network/cidr.ts';
-import type { Log } from '../../observability/log.ts';
+import { parseCidr } from '../../core/values/network/cidr.ts';
+import type { Log } from '../../core/report/log.ts';
 import { createDialler } from '../../outbound/dialler.ts';
 import {
   permissionFailedMs,

@@ -1,6 +1,6 @@
 import { getCACertificates } from 'node:tls';
-import { parseCidr } from '../../model/network/cidr.ts';
-import { readRetryAfter } from '../../http/retry-after.ts';
+import { parseCidr } from '../../core/values/network/cidr.ts';
+import { readRetryAfter } from '../../core/http/retry-after.ts';
 import { createDialler, type Dialler } from '../../outbound/dialler.ts';
 import { outboundUrl } from '../../outbound/url.ts';
 import type { AcmeOrder } from './acme-order.ts';

@@ -2,8 +2,8 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { AcmeConfig } from '../../config/config.ts';
 import { readEabKey } from '../../config/key-pair.ts';
-import { readRetryAfter } from '../../http/retry-after.ts';
-import { Failure } from '../../model/failure.ts';
+import { readRetryAfter } from '../../core/http/retry-after.ts';
+import { Failure } from '../../core/values/failure.ts';
 import {
   acmeCheckMs,
   acmeErrorCharactersMax,
@@ -20,8 +20,8 @@ import {
   onDemandPollMs,
   onDemandRateMs,
 } from './limits.ts';
-import type { Log } from '../../observability/log.ts';
-import type { Metric } from '../../observability/metrics.ts';
+import type { Log } from '../../core/report/log.ts';
+import type { Metric } from '../../core/report/metrics.ts';
 import {
   OrderError,
   type AcmeChallenge,

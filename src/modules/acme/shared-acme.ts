@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { AcmeConfig } from '../../config/config.ts';
 import type { KeyPair, RefusedPair } from '../../config/key-pair.ts';
 import { readSecretsKeys, type SecretsKey } from '../../config/secrets-keys.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { ReadValues, ValueChange, Values } from '../../store/shared/shared-values.ts';
 import type { ClusterTask } from '../cluster/log/task-turn.ts';
 import type { SharedPart } from '../../store/store.ts';

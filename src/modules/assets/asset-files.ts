@@ -2,12 +2,12 @@ import { createHash, randomBytes, type Hash } from 'node:crypto';
 import { constants, fstatSync, openSync, closeSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { isDiskFull } from '../../store/folder/full-disk.ts';
 import { syncPath } from '../upkeep/backup.ts';
 import { assetFolder } from '../../store/folder/data-folder.ts';
 import type { SharedFiles } from '../../store/shared/shared-files.ts';
-import { undefinedIfMissing } from '../../static/file-errors.ts';
+import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
 import { isDigest } from './asset.ts';
 import {
   hashedAtOnceBytes,

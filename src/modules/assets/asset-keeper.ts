@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { SharedFiles } from '../../store/shared/shared-files.ts';
 import type { Reads, Store } from '../../store/store.ts';
 import { assetOf, assetTable, type Asset } from './asset.ts';

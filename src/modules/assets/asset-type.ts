@@ -1,4 +1,4 @@
-import type { FieldList } from '../../http/reply.ts';
+import type { FieldList } from '../../core/http/reply.ts';
 import { mediaType } from '../files/media-type.ts';
 
 /**

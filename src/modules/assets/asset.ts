@@ -1,5 +1,5 @@
-import { parseMediaType } from '../../http/representation/mediatype.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import { parseMediaType } from '../../core/http/representation/mediatype.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import type { StoredRow } from '../tables/row.ts';
 import type { TableDefinition } from '../tables/table.ts';
 import type { Reads } from '../../store/store.ts';

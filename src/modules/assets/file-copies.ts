@@ -3,7 +3,7 @@ import { createReadStream, createWriteStream } from 'node:fs';
 import { mkdir, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { syncPath } from '../upkeep/backup.ts';
 import { errorReason } from '../../store/folder/data-folder.ts';
 import { isDigest, type Asset } from './asset.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure, failureFrom } from '../../model/failure.ts';
-import type { Log } from '../../observability/log.ts';
+import { Failure, failureFrom } from '../../core/values/failure.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { WaymarkClient } from '../peers/waymark-client.ts';
 import type { SharedFiles } from '../../store/shared/shared-files.ts';
 import type { Store } from '../../store/store.ts';

@@ -1,5 +1,5 @@
-import { preferredType } from '../../http/representation/negotiation.ts';
-import { parseQuery } from '../../http/query.ts';
+import { preferredType } from '../../core/http/representation/negotiation.ts';
+import { parseQuery } from '../../core/http/query.ts';
 import { variantWidths } from './limits.ts';
 
 /** The size that a request asks for, in pixels; a picture fits into it. */

@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Metadata, SharpOptions } from 'sharp';
-import { createLruCache } from '../../model/common/lru-cache.ts';
-import { Failure } from '../../model/failure.ts';
-import type { Log } from '../../observability/log.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { Asset } from './asset.ts';
 import { variantsFolder, type AssetFiles } from './asset-files.ts';
 import {

@@ -1,5 +1,5 @@
-import { Failure } from '../../model/failure.ts';
-import type { Json } from '../../model/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Json } from '../../core/values/json/json.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
 import { breadcrumbOf } from './breadcrumb.ts';
 import type { Destination } from './destination.ts';

@@ -1,4 +1,4 @@
-import { type Json, type JsonObject } from '../../model/json/json.ts';
+import { type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { isTarget } from '../rules/rule.ts';
 import type { StoredRule } from '../rules/rule.ts';
 import { destinationOf, type Destination, type BranchTarget } from './destination.ts';

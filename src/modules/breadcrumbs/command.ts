@@ -1,7 +1,7 @@
 import type { Operations } from '../../client/operations.ts';
 import { clientCommand, table, type Subcommand } from '../../cli/remote/client-command.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
-import { counted } from '../../model/common/units.ts';
+import { counted } from '../../core/values/units.ts';
 
 type BreadcrumbVisits = Operations['breadcrumb.visits']['output'];
 

@@ -1,4 +1,4 @@
-import { asQueryValue, encodePath, isWildcardPath } from '../../model/path.ts';
+import { asQueryValue, encodePath, isWildcardPath } from '../../core/values/path.ts';
 import type { Rule } from '../rules/rule.ts';
 
 /** The target of a branch as it is written; undefined for missing members. */

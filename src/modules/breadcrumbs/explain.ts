@@ -1,4 +1,4 @@
-import { statusOf } from '../../http/status.ts';
+import { statusOf } from '../../core/http/status.ts';
 import type {
   BranchLossReason,
   Explanation,

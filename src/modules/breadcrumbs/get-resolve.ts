@@ -1,7 +1,7 @@
-import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
+import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
 import type { CountVisit } from './visit-counter.ts';
-import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
+import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
 import { asOfProperty, timeThen } from '../../api/records/moment.ts';
 import { defineOperation, type Call, type OperationResult } from '../../api/operation.ts';
 import type { SiteAccess } from '../../site/site-access.ts';

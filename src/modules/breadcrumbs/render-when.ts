@@ -1,6 +1,6 @@
-import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import type { StoredRule } from '../rules/rule.ts';
-import type { Visitor } from '../../model/visitor.ts';
+import type { Visitor } from '../../core/http/visitor.ts';
 import { EvaluationContext } from '../../breadcrumbs/evaluation-context.ts';
 import {
   chooseBranch,

@@ -1,9 +1,9 @@
-import { escapeHtml } from '../../http/content/html.ts';
-import { utf8Type } from '../../http/representation/mediatype.ts';
-import { preferredType } from '../../http/representation/negotiation.ts';
-import { pageFields } from '../../http/content/page-fields.ts';
-import { noBody, type FieldList, type Reply, isEmptyStatus } from '../../http/reply.ts';
-import type { Fields } from '../../http/request.ts';
+import { escapeHtml } from '../../core/http/content/html.ts';
+import { utf8Type } from '../../core/http/representation/mediatype.ts';
+import { preferredType } from '../../core/http/representation/negotiation.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import { noBody, type FieldList, type Reply, isEmptyStatus } from '../../core/http/reply.ts';
+import type { Fields } from '../../core/http/request.ts';
 import type { Resolution } from '../rules/rule.ts';
 import type { ResolvedBreadcrumb, BreadcrumbVisit } from './resolve.ts';
 import type { Dependencies } from '../../breadcrumbs/when.ts';

@@ -1,8 +1,8 @@
-import type { Fields } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
-import { isWildcardPath } from '../../model/path.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { isWildcardPath } from '../../core/values/path.ts';
 import type { Candidate, Resolution, StoredRule } from '../rules/rule.ts';
-import type { Visitor } from '../../model/visitor.ts';
+import type { Visitor } from '../../core/http/visitor.ts';
 import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
 import { breadcrumbOf, chooseDestination, type ParsedBreadcrumb } from './breadcrumb.ts';

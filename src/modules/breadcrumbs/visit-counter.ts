@@ -1,8 +1,8 @@
-import type { Fields } from '../../http/request.ts';
-import { isPrefetch, prefetchPurpose } from '../../http/prefetch.ts';
-import type { Visitor } from '../../model/visitor.ts';
-import { singleMetric, type Metric } from '../../observability/metrics.ts';
-import type { Log } from '../../observability/log.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { isPrefetch, prefetchPurpose } from '../../core/http/prefetch.ts';
+import type { Visitor } from '../../core/http/visitor.ts';
+import { singleMetric, type Metric } from '../../core/report/metrics.ts';
+import type { Log } from '../../core/report/log.ts';
 import { visitKeysBufferedMax } from '../../store/limits.ts';
 import { dayOf, VisitBuffer } from '../visits/visit-buffer.ts';
 import { addName, type BreadcrumbDimension } from '../visits/visit-counts.ts';

@@ -1,5 +1,5 @@
-import { isInside } from '../../model/stored/bounds.ts';
-import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
+import { isInside } from '../../core/values/bounds.ts';
+import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
 import { addCounts, breadcrumbDimensions, noVisits } from '../visits/visit-counts.ts';
 import { visitNamesMax } from '../../store/limits.ts';
 import type { DaySpan, DayVisits } from '../visits/visit-database.ts';

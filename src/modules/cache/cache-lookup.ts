@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { fieldOfVariable, isOfClient } from '../../http/headers/field-template.ts';
-import type { ContentRequest, Fields, RequestTarget } from '../../http/request.ts';
-import { sentUrlOf, urlOf } from '../../model/path.ts';
+import { fieldOfVariable, isOfClient } from '../../core/http/field-template.ts';
+import type { ContentRequest, Fields, RequestTarget } from '../../core/http/request.ts';
+import { sentUrlOf, urlOf } from '../../core/values/path.ts';
 import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
 import { forwardedField, type ForwardedRequest } from '../proxy/request-fields.ts';
 import type { PageRequest } from '../../rules/source.ts';

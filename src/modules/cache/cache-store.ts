@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
+import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
 import type { CacheAdmin, CacheCounts, CacheListPage, CachePurge } from './cache-admin.ts';
-import { singleMetric, type Metric } from '../../observability/metrics.ts';
+import { singleMetric, type Metric } from '../../core/report/metrics.ts';
 import type { ResponseStorage, NewContent } from './storage/response-storage.ts';
 import type { UrlRecord } from './storage/record.ts';
 import { byClock, wasSet, type ClockReading } from './freshness.ts';

@@ -1,9 +1,9 @@
-import { discard, type Reply } from '../../http/reply.ts';
-import { isRead, type ContentRequest } from '../../http/request.ts';
-import type { Cancellation } from '../../model/common/cancellation.ts';
-import { Failure } from '../../model/failure.ts';
+import { discard, type Reply } from '../../core/http/reply.ts';
+import { isRead, type ContentRequest } from '../../core/http/request.ts';
+import type { Cancellation } from '../../core/values/cancellation.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { coalescedWaitMsMax, unsharedMs, unsharedUrlsMax } from './limits.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
 import { countRulesInVia } from '../proxy/request-fields.ts';
 import { fetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';

@@ -1,5 +1,5 @@
-import { replyWithPage } from '../../http/content/page-reply.ts';
-import { contentRange, parseRanges, rangeBytes } from '../../http/representation/ranges.ts';
+import { replyWithPage } from '../../core/http/content/page-reply.ts';
+import { contentRange, parseRanges, rangeBytes } from '../../core/http/representation/ranges.ts';
 import {
   fieldLines,
   noBody,
@@ -11,10 +11,10 @@ import {
   type FieldList,
   type Part,
   type Reply,
-} from '../../http/reply.ts';
-import { select, type Representation } from '../../http/representation/represent.ts';
-import type { ContentRequest } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
+} from '../../core/http/reply.ts';
+import { select, type Representation } from '../../core/http/representation/represent.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { ruleName } from '../rules/rule.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
 import type { ContentFile } from './content-file.ts';

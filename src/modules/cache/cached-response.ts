@@ -1,6 +1,6 @@
-import type { FieldList } from '../../http/reply.ts';
+import type { FieldList } from '../../core/http/reply.ts';
 import type { StoredEntry } from './storage/record.ts';
-import type { PageWithSource } from '../../http/content/page-reply.ts';
+import type { PageWithSource } from '../../core/http/content/page-reply.ts';
 import type { ClockReading, Freshness } from './freshness.ts';
 import type { ContentFile } from './content-file.ts';
 

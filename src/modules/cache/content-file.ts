@@ -1,7 +1,7 @@
 import { closeSync, fstatSync } from 'node:fs';
 import { crc32 } from 'node:zlib';
-import type { FileSource } from '../../http/reply.ts';
-import { createFileSource } from '../../http/content/file-source.ts';
+import type { FileSource } from '../../core/http/reply.ts';
+import { createFileSource } from '../../core/http/content/file-source.ts';
 
 /** The content of a stored response in its own file, which each response opens. */
 export interface ContentFile {

@@ -1,8 +1,8 @@
 import { cacheHeldFileBytesMax } from './limits.ts';
-import { unpooled } from '../../model/json/unpooled.ts';
+import { unpooled } from '../../core/values/json/unpooled.ts';
 import type { ResponseStorage, NewContent } from './storage/response-storage.ts';
 import type { StoredEntry } from './storage/record.ts';
-import { readBytes } from '../../http/content/file-source.ts';
+import { readBytes } from '../../core/http/content/file-source.ts';
 import type { StoredResponse } from './cached-response.ts';
 import type { BodyFilePlace } from './body-file.ts';
 import { contentFile, type ContentFile } from './content-file.ts';

@@ -1,8 +1,8 @@
 import { parseDictionary } from 'structured-headers';
-import { fieldLines, type FieldList } from '../../http/reply.ts';
-import type { Fields } from '../../http/request.ts';
-import { splitList, tokenSource, unquote } from '../../http/syntax.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
+import { fieldLines, type FieldList } from '../../core/http/reply.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { splitList, tokenSource, unquote } from '../../core/http/syntax.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
 import { directivesKnownCharactersMax, directivesKnownMax } from './limits.ts';
 
 /**

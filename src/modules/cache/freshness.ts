@@ -1,5 +1,5 @@
-import { parseHttpDate } from '../../http/date.ts';
-import { fieldLines, type FieldList } from '../../http/reply.ts';
+import { parseHttpDate } from '../../core/http/date.ts';
+import { fieldLines, type FieldList } from '../../core/http/reply.ts';
 import {
   fieldsOf,
   governingDirectives,

@@ -1,7 +1,7 @@
-import { fieldLines, type Reply } from '../../http/reply.ts';
-import type { RequestTarget } from '../../http/request.ts';
-import { isSafe } from '../../model/method.ts';
-import { canonicalPath, urlOf } from '../../model/path.ts';
+import { fieldLines, type Reply } from '../../core/http/reply.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
+import { isSafe } from '../../core/http/method.ts';
+import { canonicalPath, urlOf } from '../../core/values/path.ts';
 import type { ReceivedResponse } from './storability.ts';
 import { freshnessOf } from './freshness.ts';
 

@@ -1,5 +1,5 @@
 import type { CacheListPage, CacheListRow } from './cache-admin.ts';
-import { replyField } from '../../http/reply.ts';
+import { replyField } from '../../core/http/reply.ts';
 import type { ListedUrl } from './storage/response-storage.ts';
 import { sentUrlOfKey } from './storage/spelling.ts';
 import type { StoredResponse } from './cached-response.ts';

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Config } from '../../config/config.ts';
 import { cacheReportMs } from './limits.ts';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import { openCache } from './storage/folder-cache.ts';
 import { prepareCache, requireSharedCache, settleCache } from './storage/environment.ts';
 import type { StoredResponse } from './cached-response.ts';

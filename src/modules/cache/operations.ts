@@ -1,8 +1,8 @@
-import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
-import { Failure } from '../../model/failure.ts';
+import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { CacheListRow, CacheAdmin, CachePurge } from './cache-admin.ts';
 import { listRowsDefault, listRowsMax } from '../../api/limits.ts';
-import { urlOf } from '../../model/path.ts';
+import { urlOf } from '../../core/values/path.ts';
 import type { Notice } from '../../store/shared/entry.ts';
 import type { Store } from '../../store/store.ts';
 import { defineOperation } from '../../api/operation.ts';

@@ -1,5 +1,5 @@
-import { parseHttpDate } from '../../http/date.ts';
-import { plainPage } from '../../http/content/html.ts';
+import { parseHttpDate } from '../../core/http/date.ts';
+import { plainPage } from '../../core/http/content/html.ts';
 import {
   discard,
   isEmptyStatus,
@@ -8,9 +8,9 @@ import {
   withoutFields,
   type FieldList,
   type Reply,
-} from '../../http/reply.ts';
-import { hasPreconditionOrRange, select } from '../../http/representation/represent.ts';
-import type { ContentRequest } from '../../http/request.ts';
+} from '../../core/http/reply.ts';
+import { hasPreconditionOrRange, select } from '../../core/http/representation/represent.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
 import { ruleName } from '../rules/rule.ts';
 import { matchesVary, type CacheLookup } from './cache-lookup.ts';
 import {

@@ -1,5 +1,5 @@
-import type { Cancellation } from '../../model/common/cancellation.ts';
-import { Failure } from '../../model/failure.ts';
+import type { Cancellation } from '../../core/values/cancellation.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { CacheStore } from './cache-store.ts';
 
 /** The result of a request to a source that several client requests share. */

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import { fieldLines, type FieldList } from '../../http/reply.ts';
-import type { Fields } from '../../http/request.ts';
-import { tokenSource, trimOws } from '../../http/syntax.ts';
+import { fieldLines, type FieldList } from '../../core/http/reply.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { tokenSource, trimOws } from '../../core/http/syntax.ts';
 import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/limits.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
 import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
 
 /** The fields of a request as the source receives them, by lower-case name. */

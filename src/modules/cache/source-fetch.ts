@@ -1,5 +1,5 @@
-import type { FieldList, Reply } from '../../http/reply.ts';
-import type { ContentRequest } from '../../http/request.ts';
+import type { FieldList, Reply } from '../../core/http/reply.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
 import { contentOf, type CachedResponse, type StoredResponse } from './cached-response.ts';
 import type { CacheStore } from './cache-store.ts';

@@ -1,11 +1,11 @@
-import { formatHttpDate } from '../../http/date.ts';
+import { formatHttpDate } from '../../core/http/date.ts';
 import {
   fieldLines,
   replyField,
   withoutFields,
   type FieldList,
   type Reply,
-} from '../../http/reply.ts';
+} from '../../core/http/reply.ts';
 import type { CachePlan } from './cache-lookup.ts';
 import type { StoredRange, StoredResponse } from './cached-response.ts';
 import { fieldsOf, governingDirectives, type Directives } from './directives.ts';

@@ -1,6 +1,6 @@
-import { fieldLines, replyField, type FieldList } from '../../http/reply.ts';
-import type { ContentRequest, Fields } from '../../http/request.ts';
-import type { Cancellation } from '../../model/common/cancellation.ts';
+import { fieldLines, replyField, type FieldList } from '../../core/http/reply.ts';
+import type { ContentRequest, Fields } from '../../core/http/request.ts';
+import type { Cancellation } from '../../core/values/cancellation.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
 import { freshnessOf, type ReceivedHeader } from './freshness.ts';
 import { selectingsPerAnswerMax } from './limits.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { answerOf, callJetStream, JetStreamError, jetStreamErrors } from './jetstream-api.ts';
 import {
   appendAgainMs,

@@ -13,10 +13,10 @@ import {
 } from './status.ts';
 import type { Config } from '../../config/config.ts';
 import { openData, openDataToRead, requireData } from '../../data.ts';
-import { newId, now } from '../../model/common/clock.ts';
-import { Failure } from '../../model/failure.ts';
-import { durationMs, durationText } from '../../model/common/units.ts';
-import { silentLog } from '../../observability/log.ts';
+import { newId, now } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { durationMs, durationText } from '../../core/values/units.ts';
+import { silentLog } from '../../core/report/log.ts';
 import { claimFolder } from '../../store/folder/folder-claim.ts';
 import { holdsData } from '../../store/folder/data-folder.ts';
 import { openStore } from '../../store/open.ts';

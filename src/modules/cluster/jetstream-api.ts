@@ -1,5 +1,5 @@
 import { NoRespondersError, RequestError, type Msg } from '@nats-io/transport-node';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
 
 /** The settings of a stream that Waymark decides, by their names in the API of JetStream. */

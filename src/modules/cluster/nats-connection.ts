@@ -11,9 +11,9 @@ import {
   type NatsConnection,
 } from '@nats-io/transport-node';
 import type { Config } from '../../config/config.ts';
-import { Failure } from '../../model/failure.ts';
-import { retryUntilAborted } from '../../model/common/retry-loop.ts';
-import type { Log } from '../../observability/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import type { Log } from '../../core/report/log.ts';
 import {
   connectMsMax,
   pingMs,

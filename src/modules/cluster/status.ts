@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts';
-import { silentLog } from '../../observability/log.ts';
+import { silentLog } from '../../core/report/log.ts';
 import type { CopyServer, SharedFile, SharedFilesState } from '../../store/shared/shared-files.ts';
 import type { StreamInfo } from './jetstream-api.ts';
 import { connectMsMax } from './limits.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { SharedContent, SharedFile, SharedFiles } from '../../store/shared/shared-files.ts';
 import {
   answerOf,

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Json, JsonObject } from '../../model/json/json.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { pictureCallMs, pictureLoadMs, pictureHeightMax, pictureWidth } from '../../cli/limits.ts';
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];

@@ -1,7 +1,7 @@
 import { setImmediate as turn } from 'node:timers/promises';
-import type { StaticInput, StaticOutput } from '../../model/json/static.ts';
+import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
 import type { SiteDraft } from '../drafts/draft.ts';
-import type { Location } from '../../model/visitor.ts';
+import type { Location } from '../../core/http/visitor.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { Store } from '../../store/store.ts';
 import { openDraftSeen } from '../drafts/bounds.ts';

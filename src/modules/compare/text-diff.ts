@@ -1,4 +1,4 @@
-import { loadDiff } from '../../model/common/lazy-packages.ts';
+import { loadDiff } from '../../core/values/lazy-packages.ts';
 import {
   diffCharactersMax,
   diffEditsMax,

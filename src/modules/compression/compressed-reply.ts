@@ -1,16 +1,16 @@
 import type { Readable } from 'node:stream';
-import { preferredCodings, type Coding } from '../../http/representation/coding.ts';
-import { isCompressible } from '../../http/representation/compressible.ts';
-import { fileStream } from '../../http/content/file-source.ts';
+import { preferredCodings, type Coding } from '../../core/http/representation/coding.ts';
+import { isCompressible } from '../../core/http/representation/compressible.ts';
+import { fileStream } from '../../core/http/content/file-source.ts';
 import {
   replyField,
   withoutFields,
   type Body,
   type FieldList,
   type Reply,
-} from '../../http/reply.ts';
-import type { ContentRequest } from '../../http/request.ts';
-import { withVary } from '../../http/vary.ts';
+} from '../../core/http/reply.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { withVary } from '../../core/http/vary.ts';
 import { compressBytesMin } from './limits.ts';
 import type { ResponseCompressor } from './response-compressor.ts';
 

@@ -14,8 +14,8 @@ import {
   type BrotliOptions,
   type ZstdOptions,
 } from 'node:zlib';
-import type { ByCoding, Coding } from '../../http/representation/coding.ts';
-import { unpooled } from '../../model/json/unpooled.ts';
+import type { ByCoding, Coding } from '../../core/http/representation/coding.ts';
+import { unpooled } from '../../core/values/json/unpooled.ts';
 import { compressBestBytesMax, compressSyncBytesMax, compressWindowLog } from './limits.ts';
 
 /** A compressor of node:zlib: `flush` writes out everything that it holds back. */

@@ -1,15 +1,15 @@
 import { LRUCache } from 'lru-cache';
-import { preferredCodings, type ByCoding } from '../../http/representation/coding.ts';
+import { preferredCodings, type ByCoding } from '../../core/http/representation/coding.ts';
 import {
   replyWithPage,
   type Answered,
   type PageWithSource,
   type Page,
-} from '../../http/content/page-reply.ts';
-import type { Reply } from '../../http/reply.ts';
-import type { ContentRequest, Fields } from '../../http/request.ts';
-import { withVary } from '../../http/vary.ts';
-import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
+} from '../../core/http/content/page-reply.ts';
+import type { Reply } from '../../core/http/reply.ts';
+import type { ContentRequest, Fields } from '../../core/http/request.ts';
+import { withVary } from '../../core/http/vary.ts';
+import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
 import { compressBest } from './compression.ts';
 import { compressedPagesBytesMax, compressionQueueBytesMax } from './limits.ts';
 import {

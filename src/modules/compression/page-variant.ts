@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
-import type { ByCoding, Coding } from '../../http/representation/coding.ts';
-import { isCompressible } from '../../http/representation/compressible.ts';
-import type { PageWithSource, Page } from '../../http/content/page-reply.ts';
-import { etagListed } from '../../http/representation/preconditions.ts';
-import { isEmptyStatus } from '../../http/reply.ts';
+import type { ByCoding, Coding } from '../../core/http/representation/coding.ts';
+import { isCompressible } from '../../core/http/representation/compressible.ts';
+import type { PageWithSource, Page } from '../../core/http/content/page-reply.ts';
+import { etagListed } from '../../core/http/representation/preconditions.ts';
+import { isEmptyStatus } from '../../core/http/reply.ts';
 import { compressBytesMin } from './limits.ts';
 
 /** A page in one content coding, which may not have been compressed yet. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { Readable } from 'node:stream';
-import type { ByCoding, Coding } from '../../http/representation/coding.ts';
-import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
+import type { ByCoding, Coding } from '../../core/http/representation/coding.ts';
+import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
 import {
   compressFast,
   compressFastSync,

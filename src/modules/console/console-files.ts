@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { publicFile, type PublicFile } from '../../http/content/page.ts';
-import { pageFields } from '../../http/content/page-fields.ts';
-import type { FieldList } from '../../http/reply.ts';
+import { publicFile, type PublicFile } from '../../core/http/content/page.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import type { FieldList } from '../../core/http/reply.ts';
 
 /** A file of the console with its header fields besides those of its content. */
 export interface ConsoleFile {

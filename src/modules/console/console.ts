@@ -1,8 +1,8 @@
 import type { Config } from '../../config/config.ts';
-import { fieldLines, noBody, withoutFields, type Reply } from '../../http/reply.ts';
-import { isRead, type Fields, type RequestTarget } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
-import { canonicalPath, encodePath } from '../../model/path.ts';
+import { fieldLines, noBody, withoutFields, type Reply } from '../../core/http/reply.ts';
+import { isRead, type Fields, type RequestTarget } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { canonicalPath, encodePath } from '../../core/values/path.ts';
 import { aloneIndex, type ConsoleFile, type ConsoleFiles } from './console-files.ts';
 
 type ConsoleConfig = Pick<Config, 'server'>;

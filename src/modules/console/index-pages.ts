@@ -1,7 +1,7 @@
 import type { EngineConfig } from '../../config/config.ts';
-import { escapeHtml, plainPage } from '../../http/content/html.ts';
-import { prefersHtml } from '../../http/representation/negotiation.ts';
-import { publicFile, type PublicFile } from '../../http/content/page.ts';
+import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
+import { prefersHtml } from '../../core/http/representation/negotiation.ts';
+import { publicFile, type PublicFile } from '../../core/http/content/page.ts';
 import { builtInEngines } from '../rules/rule.ts';
 import type { PublicFiles } from './public-files.ts';
 

@@ -2,15 +2,15 @@ import { readdir, readFile } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
-import { escapeHtml } from '../../http/content/html.ts';
+import { escapeHtml } from '../../core/http/content/html.ts';
 import {
   genericPage,
   publicFile,
   type PageValues,
   type PublicFile,
-} from '../../http/content/page.ts';
-import type { FieldList, Reply } from '../../http/reply.ts';
-import type { ContentRequest } from '../../http/request.ts';
+} from '../../core/http/content/page.ts';
+import type { FieldList, Reply } from '../../core/http/reply.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
 import { knownEventTypes } from '../../model/stored/event-types.ts';
 import { loadDocsFiles, type DocsFiles } from '../docs/docs-files.ts';
 

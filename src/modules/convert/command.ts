@@ -4,7 +4,7 @@ import type { Converted, Remark } from './conversion.ts';
 import { includeReader, type ReadIncluded } from './include.ts';
 import { convertedBytesMax } from './limits.ts';
 import { readText } from '../../config/files.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { jsonOption } from '../../cli/options.ts';
 

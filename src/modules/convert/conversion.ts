@@ -1,7 +1,7 @@
 import { iniLine, iniTemplateLine } from '../../config/describe.ts';
 import { consistencyProblems } from '../../config/consistency.ts';
 import { parseIni } from '../../config/parse.ts';
-import type { Json, JsonObject } from '../../model/json/json.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { refusalRoundsMax, remarkCharactersMax } from './limits.ts';
 
 /** A line of the configuration that is converted, with a text about it. */

@@ -1,4 +1,4 @@
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 
 /** A directive of a configuration of nginx, Caddy or Apache, with its block. */
 export interface Directive {

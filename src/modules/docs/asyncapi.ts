@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../model/json/json.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import {
   readBodyBytesMax,
   requestTimeoutMs,

@@ -1,10 +1,10 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { publicFile, type PublicFile } from '../../http/content/page.ts';
-import { pageFields } from '../../http/content/page-fields.ts';
-import type { FieldList } from '../../http/reply.ts';
-import { Failure } from '../../model/failure.ts';
+import { publicFile, type PublicFile } from '../../core/http/content/page.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import type { FieldList } from '../../core/http/reply.ts';
+import { Failure } from '../../core/values/failure.ts';
 
 /** A file of the documentation with its header fields besides those of its content. */
 class DocsFile {

@@ -1,4 +1,4 @@
-import { publicFile, type PublicFile } from '../../http/content/page.ts';
+import { publicFile, type PublicFile } from '../../core/http/content/page.ts';
 import { asyncApi } from './asyncapi.ts';
 import { openApi, type DocumentParts } from './openapi.ts';
 

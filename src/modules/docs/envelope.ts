@@ -1,7 +1,7 @@
-import type { FailureCode } from '../../model/failure.ts';
-import { statusOf } from '../../http/status.ts';
-import type { Json, JsonObject } from '../../model/json/json.ts';
-import type { Scope } from '../../model/stored/key.ts';
+import type { FailureCode } from '../../core/values/failure.ts';
+import { statusOf } from '../../core/http/status.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
+import type { Scope } from '../../core/values/key.ts';
 import type { OperationDescription } from '../../api/operation.ts';
 import { problemsMember } from '../../api/problems.ts';
 

@@ -1,5 +1,5 @@
 import { knownEventTypes, type KnownEventType } from '../../model/stored/event-types.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import { published, type Components } from './schemas.ts';
 
 /**

@@ -1,5 +1,5 @@
-import { ndjsonType } from '../../http/representation/mediatype.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import { ndjsonType } from '../../core/http/representation/mediatype.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import type { OperationDescription } from '../../api/operation.ts';
 import { envelopeMembers, requestMembers, shownInput } from './envelope.ts';
 import { published, textFields, type Components, type TextField } from './schemas.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 
 /** Named schemas of a document, in the order of their first use. */
 export type Components = Map<string, JsonObject>;

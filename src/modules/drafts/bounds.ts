@@ -1,6 +1,6 @@
-import { isRuleInside } from '../../model/stored/bounds.ts';
+import { isRuleInside } from '../../core/values/bounds.ts';
 import type { SiteDraft } from './draft.ts';
-import type { Caller } from '../../model/stored/key.ts';
+import type { Caller } from '../../core/values/key.ts';
 import type { Rule } from '../rules/rule.ts';
 import { noSuchDraft, openDraftNamed } from './log/draft-store.ts';
 import type { Reads, Store } from '../../store/store.ts';

@@ -1,6 +1,6 @@
 import type { Operations } from '../../client/operations.ts';
-import type { JsonObject } from '../../model/json/json.ts';
-import { shownMoment } from '../../model/time.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { shownMoment } from '../../core/values/time.ts';
 import { comparedChunks, comparedLists } from '../compare/comparison.ts';
 import { picturesMax } from '../../cli/limits.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
@@ -15,7 +15,7 @@ import {
 } from '../../cli/remote/client-command.ts';
 import { listSubcommand } from '../../cli/remote/list-command.ts';
 import { operationSubcommands } from '../../cli/remote/operation-command.ts';
-import { counted } from '../../model/common/units.ts';
+import { counted } from '../../core/values/units.ts';
 
 const draftArg = { '<draft>': 'the name or the id of a draft' } as const;
 const choices = ['draft', 'live'] as const;

@@ -1,12 +1,12 @@
-import type { Bounds } from '../../model/stored/bounds.ts';
+import type { Bounds } from '../../core/values/bounds.ts';
 import {
   isRevertible,
   type Change,
   type Family,
   type RevertibleFamily,
 } from '../../model/stored/change.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import type { NamedMoment } from '../../model/time.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
+import type { NamedMoment } from '../../core/values/time.ts';
 
 /** The states of a draft: only an open one takes changes and can be read. */
 export const draftStates = ['open', 'published', 'discarded'] as const;

@@ -1,7 +1,13 @@
-import { readContent } from '../../http/content/content.ts';
-import { noBody, replyField, withoutCaching, withoutFields, type Reply } from '../../http/reply.ts';
-import { parametersOf } from '../../http/query.ts';
-import type { ContentRequest } from '../../http/request.ts';
+import { readContent } from '../../core/http/content/content.ts';
+import {
+  noBody,
+  replyField,
+  withoutCaching,
+  withoutFields,
+  type Reply,
+} from '../../core/http/reply.ts';
+import { parametersOf } from '../../core/http/query.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
 import { previewCookie } from './preview-cookie.ts';
 import type { IncomingRequest } from '../../server/incoming-request.ts';
 import { previewBytesMax } from '../../server/limits.ts';

@@ -1,6 +1,6 @@
 import type { Operations } from '../../client/operations.ts';
-import type { JsonObject } from '../../model/json/json.ts';
-import { shownMoment, type NamedMoment } from '../../model/time.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { shownMoment, type NamedMoment } from '../../core/values/time.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
 import { clientCommand, table, type Subcommand } from '../../cli/remote/client-command.ts';
 

@@ -1,9 +1,9 @@
 import type { Compressors } from '../compression/compressors.ts';
 import type { DiskMount } from '../../config/config.ts';
-import { codings, type Coding } from '../../http/representation/coding.ts';
-import type { Fields } from '../../http/request.ts';
+import { codings, type Coding } from '../../core/http/representation/coding.ts';
+import type { Fields } from '../../core/http/request.ts';
 import { fitsInMemory, readFileContent, type RepresentationOptions } from './file-content.ts';
-import { undefinedIfForbiddenAsync } from '../../static/file-errors.ts';
+import { undefinedIfForbiddenAsync } from '../../core/http/content/file-errors.ts';
 import { fileVersion, type LocatedFile } from './find-file.ts';
 import type { CachedContent, LoadedContent, MountReplies } from './mount-replies.ts';
 import { choosePrecompressed, unusableReason, type Precompressed } from './precompressed.ts';

@@ -1,4 +1,4 @@
-import { isRead } from '../../http/request.ts';
+import { isRead } from '../../core/http/request.ts';
 import type { LossCode, MountLoss, CandidateExplanation } from '../../model/explanation.ts';
 import { explainCandidatesMax } from '../rules/limits.ts';
 import {

@@ -1,9 +1,9 @@
 import type { DiskMount } from '../../config/config.ts';
-import { plainGetFields, withoutCaching } from '../../http/content/error-content.ts';
-import type { Reply } from '../../http/reply.ts';
-import type { ContentRequest, RequestTarget } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
-import type { CacheUse } from '../../observability/memory-use.ts';
+import { plainGetFields, withoutCaching } from '../../core/http/content/error-content.ts';
+import type { Reply } from '../../core/http/reply.ts';
+import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { CacheUse } from '../../core/report/memory-use.ts';
 import type { ReplyOrPromise } from '../../rules/source.ts';
 import { createDiskCaches } from './file-cache.ts';
 import { namesBelow, type FolderNames } from './folder-names.ts';

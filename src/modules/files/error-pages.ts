@@ -1,10 +1,10 @@
 import { opendirSync } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../../config/config.ts';
-import { languagePreference } from '../../http/representation/negotiation.ts';
-import { Failure } from '../../model/failure.ts';
-import type { CanonicalPath } from '../../model/path.ts';
-import { undefinedIfMissing } from '../../static/file-errors.ts';
+import { languagePreference } from '../../core/http/representation/negotiation.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { CanonicalPath } from '../../core/values/path.ts';
+import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
 import { errorFolderEntriesMax, fileCacheValidMs } from './limits.ts';
 import { configuredPath, type MountRequest } from './mount-path.ts';
 

@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
+import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
 import { cachedFileBytes, type CachedFile } from './cached-file.ts';
 
 import type { NotFoundReason } from './mount-lookup.ts';

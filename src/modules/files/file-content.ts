@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 import { fstatSync, type BigIntStats } from 'node:fs';
 import type { DiskMount } from '../../config/config.ts';
-import type { Coding } from '../../http/representation/coding.ts';
-import { isCompressible } from '../../http/representation/compressible.ts';
-import { createFileSource, readBytes } from '../../http/content/file-source.ts';
-import type { FieldList } from '../../http/reply.ts';
-import type { Representation } from '../../http/representation/represent.ts';
-import { withVary } from '../../http/vary.ts';
+import type { Coding } from '../../core/http/representation/coding.ts';
+import { isCompressible } from '../../core/http/representation/compressible.ts';
+import { createFileSource, readBytes } from '../../core/http/content/file-source.ts';
+import type { FieldList } from '../../core/http/reply.ts';
+import type { Representation } from '../../core/http/representation/represent.ts';
+import { withVary } from '../../core/http/vary.ts';
 import { fileVersion, locateFile, openLocated, type OpenFile } from './find-file.ts';
 import { cachedFileBytesMax, compressedFileBytesMax, diskReadAttemptsMax } from './limits.ts';
 import { mediaType } from './media-type.ts';

@@ -1,9 +1,9 @@
 import { closeSync } from 'node:fs';
 import { withCodings } from '../compression/compressed-reply.ts';
 import type { DiskMount } from '../../config/config.ts';
-import type { Reply } from '../../http/reply.ts';
-import type { ContentRequest } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
+import type { Reply } from '../../core/http/reply.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { ReplyOrPromise } from '../../rules/source.ts';
 import {
   chooseRepresentation,

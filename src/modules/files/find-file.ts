@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../../config/config.ts';
-import { undefinedIfMissing } from '../../static/file-errors.ts';
+import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
 
 // These calls are synchronous because they read no content: the kernel answers them from memory in
 // 2 µs, while the thread pool costs 30 µs of CPU time, and most requests for stored pages only

@@ -2,8 +2,11 @@ import { opendir } from 'node:fs/promises';
 import type { Dirent } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../../config/config.ts';
-import { pathInFolder, type CanonicalPath } from '../../model/path.ts';
-import { undefinedIfForbidden, undefinedIfForbiddenAsync } from '../../static/file-errors.ts';
+import { pathInFolder, type CanonicalPath } from '../../core/values/path.ts';
+import {
+  undefinedIfForbidden,
+  undefinedIfForbiddenAsync,
+} from '../../core/http/content/file-errors.ts';
 import { locate } from './find-file.ts';
 import { listingEntriesMax } from './limits.ts';
 import { isReachable, readFolder } from './listing.ts';

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { DiskMount } from '../../config/config.ts';
-import { preferredType } from '../../http/representation/negotiation.ts';
-import { fieldLines, withoutFields, type FieldList } from '../../http/reply.ts';
+import { preferredType } from '../../core/http/representation/negotiation.ts';
+import { fieldLines, withoutFields, type FieldList } from '../../core/http/reply.ts';
 import { listingPage, listingPolicy } from './listing-page.ts';
 import { readListing } from './listing.ts';
 import { fileCacheKey, type MountRequest } from './mount-path.ts';

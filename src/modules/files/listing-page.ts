@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
-import { escapeHtml } from '../../http/content/html.ts';
-import { encodePath, pathOfText } from '../../model/path.ts';
+import { escapeHtml } from '../../core/http/content/html.ts';
+import { encodePath, pathOfText } from '../../core/values/path.ts';
 import type { Listing, ListingEntry } from './listing.ts';
 import { listingScript, listingScriptHash } from './listing-script.ts';
 import { mediaType } from './media-type.ts';

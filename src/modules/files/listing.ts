@@ -2,9 +2,12 @@ import { opendirSync, type BigIntStats } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../../config/config.ts';
-import { Failure } from '../../model/failure.ts';
-import { canonicalPath, encodePath, pathInFolder } from '../../model/path.ts';
-import { undefinedIfMissing, undefinedIfMissingAsync } from '../../static/file-errors.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { canonicalPath, encodePath, pathInFolder } from '../../core/values/path.ts';
+import {
+  undefinedIfMissing,
+  undefinedIfMissingAsync,
+} from '../../core/http/content/file-errors.ts';
 import { locate } from './find-file.ts';
 import { diskReadAttemptsMax, listingEntriesMax, listingStatsAtOnceMax } from './limits.ts';
 import { isMountFile, isServableName } from './mount-path.ts';

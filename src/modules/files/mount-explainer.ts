@@ -1,9 +1,9 @@
 import type { DiskMount } from '../../config/config.ts';
 import type { MountLoss } from '../../model/explanation.ts';
-import { encodePath } from '../../model/path.ts';
+import { encodePath } from '../../core/values/path.ts';
 import { cachedContent } from './cached-file.ts';
 import type { DiskCaches } from './file-cache.ts';
-import { undefinedIfForbidden } from '../../static/file-errors.ts';
+import { undefinedIfForbidden } from '../../core/http/content/file-errors.ts';
 import type { FileSender } from './file-sender.ts';
 import { locateFile } from './find-file.ts';
 import { listingCacheKey } from './listing-content.ts';

@@ -1,6 +1,6 @@
 import type { DiskMount } from '../../config/config.ts';
-import type { ContentRequest } from '../../http/request.ts';
-import { pathOfText, textOfPath, type CanonicalPath } from '../../model/path.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { pathOfText, textOfPath, type CanonicalPath } from '../../core/values/path.ts';
 import { fileNameBytesMax } from './limits.ts';
 
 /** A request path relative to a mount's root folder. */

@@ -1,9 +1,9 @@
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../../config/config.ts';
-import { createFileSource } from '../../http/content/file-source.ts';
+import { createFileSource } from '../../core/http/content/file-source.ts';
 import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
-import type { Page } from '../../http/content/page-reply.ts';
-import { pageFields } from '../../http/content/page-fields.ts';
+import type { Page } from '../../core/http/content/page-reply.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
 import {
   noBody,
   replyField,
@@ -11,15 +11,15 @@ import {
   type Body,
   type FieldList,
   type Reply,
-} from '../../http/reply.ts';
+} from '../../core/http/reply.ts';
 import {
   select,
   type Representation,
   type Selection,
-} from '../../http/representation/represent.ts';
-import type { ContentRequest } from '../../http/request.ts';
-import { withVary } from '../../http/vary.ts';
-import { encodePath } from '../../model/path.ts';
+} from '../../core/http/representation/represent.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { withVary } from '../../core/http/vary.ts';
+import { encodePath } from '../../core/values/path.ts';
 import type { OpenFile } from './find-file.ts';
 
 /** A representation with all its bytes in memory. */

@@ -1,9 +1,9 @@
 import { forbidsTransform } from '../compression/compressed-reply.ts';
 import type { Compressors } from '../compression/compressors.ts';
 import type { DiskMount } from '../../config/config.ts';
-import { fieldLines, type FieldList, type Reply } from '../../http/reply.ts';
-import { isRead, type ContentRequest } from '../../http/request.ts';
-import { withVary } from '../../http/vary.ts';
+import { fieldLines, type FieldList, type Reply } from '../../core/http/reply.ts';
+import { isRead, type ContentRequest } from '../../core/http/request.ts';
+import { withVary } from '../../core/http/vary.ts';
 import type { ReplyOrPromise } from '../../rules/source.ts';
 import { cachedContent } from './cached-file.ts';
 import { createErrorPages, type ErrorPageFile } from './error-pages.ts';

@@ -5,9 +5,9 @@ import {
   preferredCodings,
   type ByCoding,
   type Coding,
-} from '../../http/representation/coding.ts';
-import type { Fields } from '../../http/request.ts';
-import { undefinedIfForbidden } from '../../static/file-errors.ts';
+} from '../../core/http/representation/coding.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { undefinedIfForbidden } from '../../core/http/content/file-errors.ts';
 import { locateFile, openLocated, type LocatedFile } from './find-file.ts';
 
 /** The extension that a precompressed file adds to the name of the original file. */

@@ -2,7 +2,7 @@ import { Option } from 'commander';
 import { followTables, type FollowReport, type FollowTarget } from './follow-tables.ts';
 import { LineTarget } from './line-target.ts';
 import { PostgresTarget } from './postgres.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import {
   apiOptions,
   apiTargetOf,

@@ -1,6 +1,6 @@
 import { Client, DatabaseError, escapeIdentifier as quoted } from 'pg';
-import { Failure } from '../../model/failure.ts';
-import { sameJson, type Json } from '../../model/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { sameJson, type Json } from '../../core/values/json/json.ts';
 import {
   columnsOf,
   columnValues,

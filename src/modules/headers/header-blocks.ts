@@ -1,5 +1,5 @@
 import { splitOrigin } from '../redirects/redirect-lines.ts';
-import { encodeNonAscii, readPath } from '../../model/path.ts';
+import { encodeNonAscii, readPath } from '../../core/values/path.ts';
 import { fieldToken, fieldValue, isServersOwn } from '../../config/headers.ts';
 import { customHeadersMax, headerBlocksMax } from '../../config/limits.ts';
 

@@ -2,7 +2,7 @@ import {
   isAnswerVariable,
   isTemplateVariable,
   variableWords,
-} from '../../http/headers/field-template.ts';
+} from '../../core/http/field-template.ts';
 import { customHeadersMax } from '../../config/limits.ts';
 import { duplicateMessage } from '../../config/entry.ts';
 import { answerFieldName, expiresRefusal, fieldToken, fieldValue } from '../../config/headers.ts';

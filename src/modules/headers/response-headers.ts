@@ -1,12 +1,12 @@
-import { needsUser } from '../../model/visitor.ts';
+import { needsUser } from '../../core/http/visitor.ts';
 import { isPlaceholder } from '../redirects/redirect-lines.ts';
 import {
   isSameForUrl,
   parseTemplate,
   type TemplateRequest,
-} from '../../http/headers/field-template.ts';
-import { isCacheControl, type FieldList, type Reply } from '../../http/reply.ts';
-import { withVary } from '../../http/vary.ts';
+} from '../../core/http/field-template.ts';
+import { isCacheControl, type FieldList, type Reply } from '../../core/http/reply.ts';
+import { withVary } from '../../core/http/vary.ts';
 
 /** Fields for the answers of an origin and of some paths, or of one source. */
 export interface HeaderRule {

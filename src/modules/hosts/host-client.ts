@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { Readable, type Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { Failure, isFailureCode } from '../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
+import { Failure, isFailureCode } from '../../core/values/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { openApiSocket, type ApiSocket } from '../peers/api-socket.ts';
 import type { Connect } from '../../outbound/connector.ts';
 import type { Dialler } from '../../outbound/dialler.ts';

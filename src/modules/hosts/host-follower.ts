@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { eventDraft, ownEvent } from '../../model/stored/event.ts';
-import { Failure } from '../../model/failure.ts';
-import { sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
-import { retryUntilAborted } from '../../model/common/retry-loop.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { retryUntilAborted } from '../../core/values/retry-loop.ts';
 import type { StoredTable } from '../tables/table.ts';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { ApiSocket } from '../peers/api-socket.ts';
 import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
 import { parseDefinition } from '../tables/definition.ts';

@@ -1,7 +1,7 @@
 import type { DataHost, HostClient } from './host-client.ts';
-import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import { needsUser } from '../../model/visitor.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
+import { needsUser } from '../../core/http/visitor.ts';
 import type { Call, Operation, OperationResult } from '../../api/operation.ts';
 import type { FamilyCall } from '../../api/records/family.ts';
 import { actionOf } from '../tables/rows/access.ts';

@@ -1,9 +1,9 @@
-import { silentLog } from '../../observability/log.ts';
+import { silentLog } from '../../core/report/log.ts';
 import { randomBytes } from 'node:crypto';
 import { InvalidArgumentError, type Command } from 'commander';
-import { newId, now } from '../../model/common/clock.ts';
-import { boundsText, type Bounds } from '../../model/stored/bounds.ts';
-import { boundsOf, isKeyName, isScope, scopes, type Scope } from '../../model/stored/key.ts';
+import { newId, now } from '../../core/values/clock.ts';
+import { boundsText, type Bounds } from '../../core/values/bounds.ts';
+import { boundsOf, isKeyName, isScope, scopes, type Scope } from '../../core/values/key.ts';
 import { keyRateMax } from '../../config/limits.ts';
 import type { Store } from '../../store/store.ts';
 import { addKey, listedKeys, revokedKeys, revokeKey } from './keys.ts';

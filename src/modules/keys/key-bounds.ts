@@ -1,8 +1,8 @@
-import type { Bounds } from '../../model/stored/bounds.ts';
-import { Failure } from '../../model/failure.ts';
-import { boundScopes, type Scope } from '../../model/stored/key.ts';
-import { originBytesMax, pathBytesMax } from '../../model/limits.ts';
-import { canonicalPath, encodeNonAscii } from '../../model/path.ts';
+import type { Bounds } from '../../core/values/bounds.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { boundScopes, type Scope } from '../../core/values/key.ts';
+import { originBytesMax, pathBytesMax } from '../../core/values/limits.ts';
+import { canonicalPath, encodeNonAscii } from '../../core/values/path.ts';
 import { parseOrigin } from '../../api/rules/place.ts';
 import { boundOriginsMax, boundPathsMax } from './limits.ts';
 

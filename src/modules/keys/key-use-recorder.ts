@@ -1,4 +1,4 @@
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { Store } from '../../store/store.ts';
 import { keyUsesWriteMs } from './limits.ts';
 

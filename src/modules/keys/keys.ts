@@ -1,4 +1,4 @@
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import {
   hookScopePattern,
   keyNamePattern,
@@ -7,8 +7,8 @@ import {
   tableScopePattern,
   type ApiKey,
   type Scope,
-} from '../../model/stored/key.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+} from '../../core/values/key.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import { keyRateMax, nodeNameCharactersMax } from '../../config/limits.ts';
 import type { LoggedDraft, Store } from '../../store/store.ts';
 import { keyHash } from '../../api/keys/authenticate.ts';

@@ -1,8 +1,8 @@
 import type { LoginConfig } from '../../config/config.ts';
-import { escapeHtml, plainPage } from '../../http/content/html.ts';
-import { parseQuery } from '../../http/query.ts';
-import { pageFields } from '../../http/content/page-fields.ts';
-import { noBody, type Reply } from '../../http/reply.ts';
+import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
+import { parseQuery } from '../../core/http/query.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import { noBody, type Reply } from '../../core/http/reply.ts';
 
 /** The parameters of a sign-in that the links keep. */
 const kept: ReadonlySet<string> = new Set(['return_to', 'console']);

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { CustomFetch, CustomFetchOptions } from 'openid-client';
 import type { Dialler } from '../../outbound/dialler.ts';
 import type { SourceResponse } from '../../outbound/exchange.ts';
-import { isEmptyStatus } from '../../http/reply.ts';
+import { isEmptyStatus } from '../../core/http/reply.ts';
 import { providerAnswerBytesMax, providerTimeoutMs } from './limits.ts';
 
 /**

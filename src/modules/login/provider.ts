@@ -1,10 +1,10 @@
 import type { ClientAuth, ClientMetadata, Configuration } from 'openid-client';
 import type { LoginConfig } from '../../config/config.ts';
 import { ownLoginName } from './section.ts';
-import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json/json.ts';
-import { loadOpenIdClient } from '../../model/common/lazy-packages.ts';
-import { reasonOf, type Log } from '../../observability/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { loadOpenIdClient } from '../../core/values/lazy-packages.ts';
+import { reasonOf, type Log } from '../../core/report/log.ts';
 import type { Dialler } from '../../outbound/dialler.ts';
 import { claimAt, userIn } from '../visitors/tokens.ts';
 import {

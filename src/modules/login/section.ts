@@ -1,6 +1,6 @@
-import type { Scope } from '../../model/stored/key.ts';
-import { escapedPath } from '../../model/path.ts';
-import { durationText } from '../../model/common/units.ts';
+import type { Scope } from '../../core/values/key.ts';
+import { escapedPath } from '../../core/values/path.ts';
+import { durationText } from '../../core/values/units.ts';
 import { sitePath } from '../../config/addresses.ts';
 import { list, optional, single, type ParsedKeys } from '../../config/ini-key.ts';
 import type { KeyText } from '../../config/key-text.ts';

@@ -1,7 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { LoginConfig } from '../../config/config.ts';
 import { ownLoginName } from './section.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
 import type { LoginSession } from './login-session.ts';
 import type { LoginSessions } from './stored-sessions.ts';
 import { cookieNames, cookieValues } from './cookies.ts';

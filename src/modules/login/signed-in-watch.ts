@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Log } from '../../observability/log.ts';
-import { needsUser, type Visitor } from '../../model/visitor.ts';
+import type { Log } from '../../core/report/log.ts';
+import { needsUser, type Visitor } from '../../core/http/visitor.ts';
 import type { IncomingRequest } from '../../server/incoming-request.ts';
 import { signedInCheckMs, signedInCheckedInTurn } from '../../server/limits.ts';
 import type { Serving } from '../../server/serving.ts';

@@ -1,4 +1,4 @@
-import { canonicalPath } from '../../model/path.ts';
+import { canonicalPath } from '../../core/values/path.ts';
 import { wayBackCharactersMax } from './limits.ts';
 
 /**

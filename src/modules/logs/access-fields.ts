@@ -1,5 +1,5 @@
-import type { AccessEntry } from '../../observability/access-entry.ts';
-import { escapedText } from '../../observability/escape.ts';
+import type { AccessEntry } from '../../core/report/access-entry.ts';
+import { escapedText } from '../../core/report/escape.ts';
 
 /** The time of a line, as ISO 8601 and as Apache and nginx write it. */
 export interface LineTime {

@@ -1,4 +1,4 @@
-import type { AccessEntry } from '../../observability/access-entry.ts';
+import type { AccessEntry } from '../../core/report/access-entry.ts';
 import {
   namedValues,
   requestLine,
@@ -7,12 +7,12 @@ import {
   type AccessField,
   type LineTime,
 } from './access-fields.ts';
-import { escapedText, printable, quoted } from '../../observability/escape.ts';
+import { escapedText, printable, quoted } from '../../core/report/escape.ts';
 import {
   accessBufferCharactersMax,
   accessFlushMs,
   shortTextCharactersMax,
-} from '../../observability/limits.ts';
+} from '../../core/report/limits.ts';
 
 /** The destination of lines, which arrive many at a time. */
 export interface LineSink {

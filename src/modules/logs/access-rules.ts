@@ -1,5 +1,5 @@
 import { wantsDetails, templateFields, type AccessField } from './access-fields.ts';
-import type { AccessEntry } from '../../observability/access-entry.ts';
+import type { AccessEntry } from '../../core/report/access-entry.ts';
 
 /** `[log.<name>]`: the requests of some paths have no line, or one of several has one. */
 interface PathLogRule {

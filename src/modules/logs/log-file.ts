@@ -7,7 +7,7 @@ import {
   type WriteStream,
 } from 'node:fs';
 import type { LineSink } from './access-log.ts';
-import { logFileMode, logFileRetryMs, logFileWaitingBytesMax } from '../../observability/limits.ts';
+import { logFileMode, logFileRetryMs, logFileWaitingBytesMax } from '../../core/report/limits.ts';
 
 /**
  * A log file, opened at the first line. After a rename (logrotate), lines go to the renamed file

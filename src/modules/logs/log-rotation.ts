@@ -1,5 +1,5 @@
 import { rename, stat } from 'node:fs/promises';
-import { logRotationCheckMs } from '../../observability/limits.ts';
+import { logRotationCheckMs } from '../../core/report/limits.ts';
 
 /** When a file of the access log is rotated, and what is kept. */
 export interface RotationSettings {

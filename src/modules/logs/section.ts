@@ -1,5 +1,5 @@
-import { nearestName } from '../../model/common/nearest.ts';
-import { durationText, sizeText } from '../../model/common/units.ts';
+import { nearestName } from '../../core/values/nearest.ts';
+import { durationText, sizeText } from '../../core/values/units.ts';
 import { accessFields, templateFields, type AccessField } from './access-fields.ts';
 import type { SyslogAddress } from './syslog-message.ts';
 import { list, optional, single, type ParsedKeys } from '../../config/ini-key.ts';

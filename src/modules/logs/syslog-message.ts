@@ -1,5 +1,5 @@
-import type { LeveledLine } from '../../observability/leveled-lines.ts';
-import { syslogMessageBytesMax } from '../../observability/limits.ts';
+import type { LeveledLine } from '../../core/report/leveled-lines.ts';
+import { syslogMessageBytesMax } from '../../core/report/limits.ts';
 
 /** Where messages to syslog go. */
 export type SyslogAddress =

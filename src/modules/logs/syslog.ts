@@ -1,8 +1,8 @@
 import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
 import { lookup, type LookupOneOptions } from 'node:dns';
 import { connect, isIP, isIPv6, type Socket } from 'node:net';
-import type { LeveledLine, LeveledSink } from '../../observability/leveled-lines.ts';
-import { syslogHeadBytesMax, syslogMessageBytesMax } from '../../observability/limits.ts';
+import type { LeveledLine, LeveledSink } from '../../core/report/leveled-lines.ts';
+import { syslogHeadBytesMax, syslogMessageBytesMax } from '../../core/report/limits.ts';
 import { syslogMessage, type SyslogAddress, type SyslogOrigin } from './syslog-message.ts';
 import {
   syslogAddressMs,

@@ -10,8 +10,8 @@ import {
 } from '@modelcontextprotocol/client';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { Option } from 'commander';
-import { newId } from '../../model/common/clock.ts';
-import { isJsonObject } from '../../model/json/json.ts';
+import { newId } from '../../core/values/clock.ts';
+import { isJsonObject } from '../../core/values/json/json.ts';
 import { conversationField } from './conversation.ts';
 import { reaches, type Reach } from './tools.ts';
 import {

@@ -9,9 +9,9 @@ import type {
 } from '@modelcontextprotocol/server';
 import type { Call } from '../../api/operation.ts';
 import type { ToolUse } from '../../model/stored/change.ts';
-import { Failure } from '../../model/failure.ts';
-import { loadMcpServer } from '../../model/common/lazy-packages.ts';
-import { jsonBytes } from '../../model/json/prepared-json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { loadMcpServer } from '../../core/values/lazy-packages.ts';
+import { jsonBytes } from '../../core/values/json/prepared-json.ts';
 import { envelopeFrom } from '../../server/svc1/envelope.ts';
 import { countForPlace } from '../../server/svc1/operation-rates.ts';
 import { operationPath, outcomeMembers } from '../../server/svc1/operations.ts';

@@ -1,5 +1,5 @@
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import { Failure } from '../../model/failure.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { DocsFiles } from '../docs/docs-files.ts';
 import { resourcesPerPage, resourceUriCharactersMax } from './limits.ts';
 

@@ -4,9 +4,9 @@ import { envelopeMembers, familyOf, shownInput } from '../docs/envelope.ts';
 import { published } from '../docs/schemas.ts';
 import type { Operation } from '../../api/operation.ts';
 import { operations } from '../../api/table.ts';
-import { Failure } from '../../model/failure.ts';
-import type { Json, JsonObject } from '../../model/json/json.ts';
-import { hasScope, type Caller, type Scope } from '../../model/stored/key.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
+import { hasScope, type Caller, type Scope } from '../../core/values/key.ts';
 
 /** A tool for automated clients: an operation, as tools/list describes it. */
 interface Tool {

@@ -1,6 +1,6 @@
-import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import type { Log } from '../../observability/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { WaymarkClient } from '../peers/waymark-client.ts';
 import type { Store } from '../../store/store.ts';
 import { appliedCharactersMax, appliedRowsMax } from './limits.ts';

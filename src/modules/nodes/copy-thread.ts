@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { newId, now } from '../../model/common/clock.ts';
-import { Failure, type FailureCode } from '../../model/failure.ts';
+import { newId, now } from '../../core/values/clock.ts';
+import { Failure, type FailureCode } from '../../core/values/failure.ts';
 import { openStore } from '../../store/open.ts';
 import type { Store } from '../../store/store.ts';
 import { copyRows, type CopyParts, type FollowingNode } from './copy-rows.ts';

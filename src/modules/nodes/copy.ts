@@ -1,8 +1,8 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failure, stoppingFailure } from '../../model/failure.ts';
-import { retryUntilAborted } from '../../model/common/retry-loop.ts';
-import type { Log } from '../../observability/log.ts';
+import { Failure, stoppingFailure } from '../../core/values/failure.ts';
+import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import type { Log } from '../../core/report/log.ts';
 import { completeMark, copyFolder } from './log/replace.ts';
 import type { Store } from '../../store/store.ts';
 import { copyMissing, readCentralEnd, type CopyParts } from './copy-rows.ts';

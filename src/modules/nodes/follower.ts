@@ -1,7 +1,7 @@
-import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json/json.ts';
-import { retryUntilAborted } from '../../model/common/retry-loop.ts';
-import type { Log } from '../../observability/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import type { Log } from '../../core/report/log.ts';
 import {
   copyMissing,
   followProtocol,

@@ -1,7 +1,7 @@
-import { newId } from '../../model/common/clock.ts';
+import { newId } from '../../core/values/clock.ts';
 import type { Node } from '../webhooks/hook.ts';
-import { isJsonObject } from '../../model/json/json.ts';
-import type { Log } from '../../observability/log.ts';
+import { isJsonObject } from '../../core/values/json/json.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { NodeState } from './log/node-states.ts';
 import type { SharedPart, Store } from '../../store/store.ts';
 import { followProtocol } from './copy-rows.ts';

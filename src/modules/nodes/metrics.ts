@@ -1,4 +1,4 @@
-import { singleMetric, type Metric } from '../../observability/metrics.ts';
+import { singleMetric, type Metric } from '../../core/report/metrics.ts';
 import type { Store } from '../../store/store.ts';
 
 /** The metrics of a node with a centre, or of a cluster, from its store; none for other ones. */

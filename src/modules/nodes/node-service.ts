@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { newId } from '../../model/common/clock.ts';
-import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import { retryUntilAborted } from '../../model/common/retry-loop.ts';
-import type { Log } from '../../observability/log.ts';
+import { newId } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
+import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { Emit } from '../../store/emit.ts';
 import type { Store } from '../../store/store.ts';
 import { copyAgain } from './copy.ts';

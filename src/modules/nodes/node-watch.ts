@@ -1,5 +1,5 @@
 import type { Node } from '../webhooks/hook.ts';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { Emit } from '../../store/emit.ts';
 import type { SharedPart, Store } from '../../store/store.ts';
 import { silenceLookMs, memberForgottenMs, nodeSilentMs } from './limits.ts';

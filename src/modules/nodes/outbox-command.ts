@@ -1,5 +1,5 @@
 import type { Operations } from '../../client/operations.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
 import { UsageError } from '../../cli/command.ts';
 import { clientCommand, table, type Subcommand } from '../../cli/remote/client-command.ts';

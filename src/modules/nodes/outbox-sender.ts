@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure, isFailureCode } from '../../model/failure.ts';
-import { isJsonObject, type Json } from '../../model/json/json.ts';
-import { retryUntilAborted } from '../../model/common/retry-loop.ts';
-import type { Log } from '../../observability/log.ts';
+import { Failure, isFailureCode } from '../../core/values/failure.ts';
+import { isJsonObject, type Json } from '../../core/values/json/json.ts';
+import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { Emit } from '../../store/emit.ts';
 import type { OutboxEntry, Settled } from './log/outbox.ts';
 import { followProtocol, type CopyParts } from './copy-rows.ts';

@@ -1,5 +1,5 @@
-import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { ClientRequest, WaymarkClient } from '../peers/waymark-client.ts';
 import type { Store } from '../../store/store.ts';
 import { appliedWaitMs } from './limits.ts';

@@ -1,5 +1,5 @@
-import { newId } from '../../model/common/clock.ts';
-import { Failure } from '../../model/failure.ts';
+import { newId } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { openExistingData } from '../../data.ts';
 import { claimFolder } from '../../store/folder/folder-claim.ts';
 import type { Store } from '../../store/store.ts';

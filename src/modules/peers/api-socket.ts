@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import { Failure, isFailureCode } from '../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
-import { loadWs } from '../../model/common/lazy-packages.ts';
+import { Failure, isFailureCode } from '../../core/values/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { loadWs } from '../../core/values/lazy-packages.ts';
 import {
   apiSocketBufferedBytesMax,
   apiSocketConnectMs,

@@ -1,6 +1,6 @@
 import { StringDecoder } from 'node:string_decoder';
-import { Failure, isFailureCode, type Problem } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import { Failure, isFailureCode, type Problem } from '../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { openApiSocket, type ApiSocket } from './api-socket.ts';
 import { apiSocketSilentMs } from '../../outbound/limits.ts';
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { ContentRequest } from '../../http/request.ts';
-import { addressNetwork } from '../../model/network/cidr.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { addressNetwork } from '../../core/values/network/cidr.ts';
 import type { FetchPlan, SourceTarget } from './fetch-plan.ts';
 import { sentMarks } from './source-cookie.ts';
 import type { SourceHealth, SourceLoad } from './source-health.ts';

@@ -1,7 +1,7 @@
 import type { ProxyConfig } from '../../config/config.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import { proxyId, type Rule } from '../rules/rule.ts';
-import { durationText } from '../../model/common/units.ts';
+import { durationText } from '../../core/values/units.ts';
 import { iniSettings, type FetchRule } from './fetch-plan.ts';
 
 /**

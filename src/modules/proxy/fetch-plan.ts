@@ -1,20 +1,20 @@
 import { hash } from 'node:crypto';
 import { balances, type Balance } from './balance.ts';
-import { cgiName } from '../../http/reading/fields.ts';
-import { parseTemplate, type FieldTemplate } from '../../http/headers/field-template.ts';
-import type { RequestTarget } from '../../http/request.ts';
-import type { ProxyVersion } from '../../http/reading/proxy-protocol.ts';
+import { cgiName } from '../../core/http/reading/fields.ts';
+import { parseTemplate, type FieldTemplate } from '../../core/http/field-template.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
+import type { ProxyVersion } from '../../core/http/reading/proxy-protocol.ts';
 import {
   asQueryValue,
   encodePath,
   readPath,
   sentAfter,
   type RequestPath,
-} from '../../model/path.ts';
-import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+} from '../../core/values/path.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { ruleName, type Rule } from '../rules/rule.ts';
-import { durationMs } from '../../model/common/units.ts';
+import { durationMs } from '../../core/values/units.ts';
 import { outboundUrl } from '../../outbound/url.ts';
 import { checkIntervalMs, sourceRetries } from './limits.ts';
 

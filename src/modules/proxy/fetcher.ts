@@ -1,5 +1,5 @@
 import { Readable, type Duplex } from 'node:stream';
-import { plainPage } from '../../http/content/html.ts';
+import { plainPage } from '../../core/http/content/html.ts';
 import {
   isEmptyStatus,
   noBody,
@@ -9,11 +9,11 @@ import {
   type Body,
   type FieldList,
   type Reply,
-} from '../../http/reply.ts';
-import type { ContentRequest } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
-import { needsUser } from '../../model/visitor.ts';
-import { SharedLimit, type Shares } from '../../model/shared-limit.ts';
+} from '../../core/http/reply.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { needsUser } from '../../core/http/visitor.ts';
+import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import type { SourceResponse } from '../../outbound/exchange.ts';
 import type { ExpectedReply, PageRequest } from '../../rules/source.ts';
 import {

@@ -1,5 +1,5 @@
-import { Failure } from '../../model/failure.ts';
-import { outsideSpans } from '../../observability/trace.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { outsideSpans } from '../../core/report/trace.ts';
 import { fetchPlan, type FetchPlan, type FetchRule, type PlannedSource } from './fetch-plan.ts';
 import { checkIdleMs, checkTimeoutMsMax, checkTimeoutMsMin, checkedPlansMax } from './limits.ts';
 import { skipContent } from './unread-content.ts';

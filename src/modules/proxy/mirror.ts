@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
-import type { ContentRequest } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { OutboundRequest } from '../../outbound/dialler.ts';
 import { sourceTargets, type FetchPlan } from './fetch-plan.ts';
 import { mirrorContentBytesMax, mirrorsOpenMax } from './limits.ts';

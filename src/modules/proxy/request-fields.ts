@@ -1,8 +1,8 @@
-import { ipv4Number, parseAddress } from '../../model/network/cidr.ts';
-import type { ContentRequest } from '../../http/request.ts';
-import { cgiName } from '../../http/reading/fields.ts';
-import { authorityOf, type TemplateRequest } from '../../http/headers/field-template.ts';
-import type { FieldList } from '../../http/reply.ts';
+import { ipv4Number, parseAddress } from '../../core/values/network/cidr.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { cgiName } from '../../core/http/reading/fields.ts';
+import { authorityOf, type TemplateRequest } from '../../core/http/field-template.ts';
+import type { FieldList } from '../../core/http/reply.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 import { withoutSourceCookie } from './source-cookie.ts';
 

@@ -1,4 +1,4 @@
-import { fieldLines, type FieldList } from '../../http/reply.ts';
+import { fieldLines, type FieldList } from '../../core/http/reply.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 import { connectionOptions, hopByHop, isForbiddenTrailer, isOfProxy } from './request-fields.ts';
 import {

@@ -1,5 +1,5 @@
-import { setsOwnCookie } from '../../http/headers/own-cookies.ts';
-import { encodePath } from '../../model/path.ts';
+import { setsOwnCookie } from '../../core/http/own-cookies.ts';
+import { encodePath } from '../../core/values/path.ts';
 import type { FetchPlan, FetchSource } from './fetch-plan.ts';
 
 /** The visible URL of a response, and the source URL that it was fetched from. */

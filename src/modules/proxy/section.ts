@@ -1,5 +1,5 @@
-import { proxyVersions } from '../../http/reading/proxy-protocol.ts';
-import { parseAuthority } from '../../model/network/authority.ts';
+import { proxyVersions } from '../../core/http/reading/proxy-protocol.ts';
+import { parseAuthority } from '../../core/values/network/authority.ts';
 import { balances } from './balance.ts';
 import {
   checkIntervalMax,
@@ -7,11 +7,11 @@ import {
   fetchRetriesMax,
   fetchSourcesMax,
   sourceWeightMax,
-} from '../../model/limits.ts';
-import { isImplemented } from '../../model/method.ts';
-import { durationText, sizeText } from '../../model/common/units.ts';
+} from '../../core/values/limits.ts';
+import { isImplemented } from '../../core/http/method.ts';
+import { durationText, sizeText } from '../../core/values/units.ts';
 import { mountPath, origin } from '../../config/addresses.ts';
-import { escapedPath } from '../../model/path.ts';
+import { escapedPath } from '../../core/values/path.ts';
 import { lineWords } from '../../config/include.ts';
 import { list, optional, repeatedIfAny, single, type ParsedKeys } from '../../config/ini-key.ts';
 import type { KeyText } from '../../config/key-text.ts';

@@ -1,5 +1,5 @@
-import type { ContentRequest, Fields } from '../../http/request.ts';
-import { encodePath } from '../../model/path.ts';
+import type { ContentRequest, Fields } from '../../core/http/request.ts';
+import { encodePath } from '../../core/values/path.ts';
 import type { FetchPlan, SourceTarget } from './fetch-plan.ts';
 
 /** The cookie that keeps a visitor at one source; its value is the mark of the source. */

@@ -1,5 +1,5 @@
 import type { Config } from '../../config/config.ts';
-import { parseCidr } from '../../model/network/cidr.ts';
+import { parseCidr } from '../../core/values/network/cidr.ts';
 import { createDialler, type Dialler } from '../../outbound/dialler.ts';
 import type { IniSettings } from './fetch-plan.ts';
 

@@ -1,7 +1,7 @@
 import { checkFailuresMax, sourcePauseMs, sourcePauseMsMax, sourcesKnownMax } from './limits.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
-import type { Log } from '../../observability/log.ts';
-import type { Metric, Sample } from '../../observability/metrics.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import type { Log } from '../../core/report/log.ts';
+import type { Metric, Sample } from '../../core/report/metrics.ts';
 import { internalMetric } from './source-statistics.ts';
 
 /** The state of one server, by its origin. */

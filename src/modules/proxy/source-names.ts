@@ -1,5 +1,5 @@
-import { parseAddress } from '../../model/network/cidr.ts';
-import { Failure } from '../../model/failure.ts';
+import { parseAddress } from '../../core/values/network/cidr.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { Lookup } from '../../outbound/dns-lookup.ts';
 import type { ServiceLookup, ServiceServer } from './srv-lookup.ts';
 import { markOf, type FetchPlan, type PlannedSource } from './fetch-plan.ts';

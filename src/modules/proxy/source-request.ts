@@ -1,10 +1,10 @@
-import { requireIntactBody } from '../../http/content/broken-content.ts';
+import { requireIntactBody } from '../../core/http/content/broken-content.ts';
 import { finished, Readable } from 'node:stream';
 import { countPassedBytes } from '../../outbound/passed-bytes.ts';
-import { replyField, withoutFields, type FieldList } from '../../http/reply.ts';
-import { proxyHeader } from '../../http/reading/proxy-protocol.ts';
-import type { ContentRequest } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
+import { replyField, withoutFields, type FieldList } from '../../core/http/reply.ts';
+import { proxyHeader } from '../../core/http/reading/proxy-protocol.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { OutboundRequest } from '../../outbound/dialler.ts';
 import type { SourceResponse } from '../../outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';

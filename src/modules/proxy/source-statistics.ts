@@ -1,5 +1,5 @@
-import { createLruCache } from '../../model/common/lru-cache.ts';
-import { Histogram, type Metric, type Sample } from '../../observability/metrics.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import { Histogram, type Metric, type Sample } from '../../core/report/metrics.ts';
 import {
   sourceBoundsSeconds,
   sourceErrorCharactersMax,

@@ -1,5 +1,5 @@
-import type { StaticOutput } from '../../model/json/static.ts';
-import type { GatherMetrics, Metric, Sample } from '../../observability/metrics.ts';
+import type { StaticOutput } from '../../core/values/json/static.ts';
+import type { GatherMetrics, Metric, Sample } from '../../core/report/metrics.ts';
 import { quantileMs } from '../status/series.ts';
 import { sourceBoundsSeconds } from './limits.ts';
 import { defineOperation } from '../../api/operation.ts';

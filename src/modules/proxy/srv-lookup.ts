@@ -1,5 +1,5 @@
 import dns from 'node:dns/promises';
-import { createLruCache } from '../../model/common/lru-cache.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
 import {
   nameTriesMax,
   nameTryMs,

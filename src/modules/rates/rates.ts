@@ -1,13 +1,13 @@
 import { hash } from 'node:crypto';
 import type { RateConfig } from '../../config/config.ts';
-import type { Fields } from '../../http/request.ts';
-import { addressNetwork } from '../../model/network/cidr.ts';
-import { Failure } from '../../model/failure.ts';
-import { needsUser, type Visitor } from '../../model/visitor.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { addressNetwork } from '../../core/values/network/cidr.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { needsUser, type Visitor } from '../../core/http/visitor.ts';
 import { networksOf } from '../access/conditions.ts';
 import { ownerCharactersMax } from '../access/limits.ts';
 import { createProtectedPaths } from '../../access/protected-paths.ts';
-import type { RateCounts, TakeToken, Taken } from '../../access/token-buckets.ts';
+import type { RateCounts, TakeToken, Taken } from '../../core/fair/token-buckets.ts';
 
 /** The part of a request that decides whose rate it counts for. */
 interface RatedRequest {

@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { redirectLinesMax } from '../../http/limits.ts';
+import { redirectLinesMax } from '../../core/http/limits.ts';
 import { parseRedirectLines, type RedirectLine } from './redirect-lines.ts';
 import { redirectCircles } from './redirect-table.ts';
 import { lineOf } from '../../config/consistency.ts';

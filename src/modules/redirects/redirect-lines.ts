@@ -1,7 +1,7 @@
-import { parseOrigin } from '../../model/network/authority.ts';
-import { encodeNonAscii, readPath } from '../../model/path.ts';
-import { countryCode } from '../../model/visitor.ts';
-import { redirectLineCharactersMax, redirectLinesMax } from '../../http/limits.ts';
+import { parseOrigin } from '../../core/values/network/authority.ts';
+import { encodeNonAscii, readPath } from '../../core/values/path.ts';
+import { countryCode } from '../../core/http/visitor.ts';
+import { redirectLineCharactersMax, redirectLinesMax } from '../../core/http/limits.ts';
 
 /** A parameter that the query of a request must have, with a value or the name of a placeholder. */
 interface ParameterCondition {

@@ -2,9 +2,9 @@ import type { DiskMount, RedirectConfig } from '../../config/config.ts';
 import { parseRedirectLines, type RedirectLine } from './redirect-lines.ts';
 import { createRedirectTable } from './redirect-table.ts';
 import { locationFor } from './redirect-target.ts';
-import { isRead, type RequestTarget } from '../../http/request.ts';
-import { sentUrlOf, withFinalSlash, withoutFinalSlash } from '../../model/path.ts';
-import { pathPattern } from '../../tables/linear-pattern.ts';
+import { isRead, type RequestTarget } from '../../core/http/request.ts';
+import { sentUrlOf, withFinalSlash, withoutFinalSlash } from '../../core/values/path.ts';
+import { pathPattern } from '../../core/values/linear-pattern.ts';
 import type { PageRequest } from '../../rules/source.ts';
 import { mountMismatch } from '../files/mount-path.ts';
 

@@ -1,15 +1,15 @@
-import { withoutCaching, plainGetFields } from '../../http/content/error-content.ts';
-import { changedReply, noBody, type Reply } from '../../http/reply.ts';
-import { isRead, type ContentRequest, type RequestTarget } from '../../http/request.ts';
-import { withVary } from '../../http/vary.ts';
+import { withoutCaching, plainGetFields } from '../../core/http/content/error-content.ts';
+import { changedReply, noBody, type Reply } from '../../core/http/reply.ts';
+import { isRead, type ContentRequest, type RequestTarget } from '../../core/http/request.ts';
+import { withVary } from '../../core/http/vary.ts';
 import type {
   CandidateExplanation,
   Explanation,
   LossReason,
   SourceName,
 } from '../../model/explanation.ts';
-import { canonicalPath, requestPathOf } from '../../model/path.ts';
-import { needsLocation, type Visitor } from '../../model/visitor.ts';
+import { canonicalPath, requestPathOf } from '../../core/values/path.ts';
+import { needsLocation, type Visitor } from '../../core/http/visitor.ts';
 import { explainCandidatesMax } from '../rules/limits.ts';
 import {
   notFoundReply,

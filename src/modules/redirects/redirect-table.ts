@@ -6,10 +6,10 @@ import {
   requestPathOf,
   sentAfter,
   sentUrlOf,
-} from '../../model/path.ts';
-import { asPathValue, queryPairs } from '../../http/query.ts';
+} from '../../core/values/path.ts';
+import { asPathValue, queryPairs } from '../../core/http/query.ts';
 import { isPlaceholder, placeholderPattern, type RedirectLine } from './redirect-lines.ts';
-import type { RequestTarget } from '../../http/request.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
 
 /** A line that applies to a request, besides its countries and languages. */
 interface RedirectMatch {

@@ -1,6 +1,6 @@
-import { asQueryValue, encodePath, sentAfter, sentUrlOf } from '../../model/path.ts';
-import { asPathValue, queryPairs } from '../../http/query.ts';
-import type { RequestTarget } from '../../http/request.ts';
+import { asQueryValue, encodePath, sentAfter, sentUrlOf } from '../../core/values/path.ts';
+import { asPathValue, queryPairs } from '../../core/http/query.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
 
 /** A redirect of the ini file. */
 interface RedirectRule {

@@ -1,4 +1,4 @@
-import { linearPattern } from '../../tables/linear-pattern.ts';
+import { linearPattern } from '../../core/values/linear-pattern.ts';
 import { origin, sitePath } from '../../config/addresses.ts';
 import { optional, single, type ParsedKeys } from '../../config/ini-key.ts';
 import type { KeyText } from '../../config/key-text.ts';

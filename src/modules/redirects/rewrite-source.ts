@@ -1,9 +1,9 @@
 import type { RewriteConfig } from '../../config/config.ts';
-import type { RequestTarget } from '../../http/request.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
 import type { CandidateExplanation } from '../../model/explanation.ts';
-import { asQueryValue, canonicalPath, encodePath, requestPathOf } from '../../model/path.ts';
+import { asQueryValue, canonicalPath, encodePath, requestPathOf } from '../../core/values/path.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from '../../rules/source.ts';
-import { pathPattern } from '../../tables/linear-pattern.ts';
+import { pathPattern } from '../../core/values/linear-pattern.ts';
 import type { Precedence } from '../../site/precedence.ts';
 
 /** The rewrite that applies to a request. */

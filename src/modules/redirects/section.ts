@@ -1,4 +1,4 @@
-import { linearPattern } from '../../tables/linear-pattern.ts';
+import { linearPattern } from '../../core/values/linear-pattern.ts';
 import { origin, sitePath } from '../../config/addresses.ts';
 import { single, optional, type ParsedKeys } from '../../config/ini-key.ts';
 import type { KeyText } from '../../config/key-text.ts';
@@ -6,8 +6,8 @@ import type { LineProblem } from '../../config/problem.ts';
 import { anyText, choice, wordOr, type ValueParser } from '../../config/values.ts';
 import { pathExpression, unknownGroup } from './rewrite-section.ts';
 import { locationFor } from './redirect-target.ts';
-import type { RequestTarget } from '../../http/request.ts';
-import { canonicalPath, escapedPath, requestPathOf } from '../../model/path.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
+import { canonicalPath, escapedPath, requestPathOf } from '../../core/values/path.ts';
 
 /** A path, or all paths below a prefix that ends with `*`. */
 const redirectPath: ValueParser<string> = (text) => {

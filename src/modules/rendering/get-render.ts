@@ -1,8 +1,8 @@
-import type { StaticInput } from '../../model/json/static.ts';
-import { parametersOf } from '../../http/query.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
+import type { StaticInput } from '../../core/values/json/static.ts';
+import { parametersOf } from '../../core/http/query.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { ruleKinds, type Rule } from '../rules/rule.ts';
-import { needsUser } from '../../model/visitor.ts';
+import { needsUser } from '../../core/http/visitor.ts';
 import { timeThen } from '../../api/records/moment.ts';
 import { defineOperation } from '../../api/operation.ts';
 import {

@@ -1,7 +1,7 @@
-import type { Fields } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import { hasScope, type Caller } from '../../model/stored/key.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
+import { hasScope, type Caller } from '../../core/values/key.ts';
 import type { RowReader } from './rendered-pages.ts';
 import { TableVersions } from './table-versions.ts';
 import type { Reads } from '../../store/store.ts';

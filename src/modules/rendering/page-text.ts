@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
-import { parseMediaType } from '../../http/representation/mediatype.ts';
+import { parseMediaType } from '../../core/http/representation/mediatype.ts';
 import {
   discard,
   replyField,
   withoutFields,
   type FieldList,
   type Reply,
-} from '../../http/reply.ts';
-import type { ContentRequest, Fields } from '../../http/request.ts';
+} from '../../core/http/reply.ts';
+import type { ContentRequest, Fields } from '../../core/http/request.ts';
 import { pageTextBytesMax } from './limits.ts';
 
 /** The text of a generic page. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import type { PublicFiles } from '../console/public-files.ts';
 
 /** The functions of public/engines/template/render.js that read an enginedata. */

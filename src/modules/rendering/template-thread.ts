@@ -1,8 +1,8 @@
 import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { Failure } from '../../model/failure.ts';
-import type { Json, JsonObject } from '../../model/json/json.ts';
-import type { User } from '../../model/visitor.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
+import type { User } from '../../core/http/visitor.ts';
 import {
   pageTextBytesMax,
   rendersWaitingMax,

@@ -1,8 +1,8 @@
-import type { Fields } from '../../http/request.ts';
+import type { Fields } from '../../core/http/request.ts';
 import type { CandidateExplanation, LossReason } from '../../model/explanation.ts';
 import type { FoundRule } from './rule.ts';
 import { isValidAt, proxyName, unmatchableOrigin, type Candidate } from './rule.ts';
-import { namedMoment, shownMoment } from '../../model/time.ts';
+import { namedMoment, shownMoment } from '../../core/values/time.ts';
 import { explainCandidatesMax } from './limits.ts';
 import {
   candidatesFor,

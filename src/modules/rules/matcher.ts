@@ -1,10 +1,10 @@
 import {
   languagePreference,
   type LanguagePreference,
-} from '../../http/representation/negotiation.ts';
-import type { Fields } from '../../http/request.ts';
+} from '../../core/http/representation/negotiation.ts';
+import type { Fields } from '../../core/http/request.ts';
 import type { LossReason, RuleLoss } from '../../model/explanation.ts';
-import { isWildcardPath } from '../../model/path.ts';
+import { isWildcardPath } from '../../core/values/path.ts';
 import { proxyName, type Candidate } from './rule.ts';
 
 /** The reads of the store that the matcher uses. */

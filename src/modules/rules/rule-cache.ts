@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import type { RuleContent, StoredRule } from './rule.ts';
-import { cacheUse, joinedUse, type CacheUse } from '../../observability/memory-use.ts';
+import { cacheUse, joinedUse, type CacheUse } from '../../core/report/memory-use.ts';
 import { ruleLookupsBytesMax, ruleCacheBytesMax } from './limits.ts';
 import type { CandidateReads } from './matcher.ts';
 import { validRules, type RuleReader } from './valid-rules.ts';

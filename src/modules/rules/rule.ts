@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../model/json/json.ts';
-import { breadcrumbKeyCharactersMax } from '../../model/limits.ts';
-import { storedMomentMs } from '../../model/time.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
+import { storedMomentMs } from '../../core/values/time.ts';
 
 /** The kinds of page rule (docs/design/page-rules.md#fields). */
 export const ruleKinds = [

@@ -1,4 +1,4 @@
-import type { StaticInput } from '../../model/json/static.ts';
+import type { StaticInput } from '../../core/values/json/static.ts';
 import type { AccessRow, AccessRows, LiveAccess } from './live-access.ts';
 import { defineOperation, type Packet } from '../../api/operation.ts';
 

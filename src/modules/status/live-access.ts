@@ -1,7 +1,7 @@
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { withoutKeys } from '../logs/access-log.ts';
-import type { AccessEntry } from '../../observability/access-entry.ts';
-import { liveReadersMax, liveRowsMax, liveSendMs } from '../../observability/limits.ts';
+import type { AccessEntry } from '../../core/report/access-entry.ts';
+import { liveReadersMax, liveRowsMax, liveSendMs } from '../../core/report/limits.ts';
 
 /** A line of the live access log, in the names that operations use. */
 export interface AccessRow {

@@ -1,7 +1,7 @@
 import type { OperationDescription } from '../../api/operation.ts';
 import { operations } from '../../api/table.ts';
-import type { JsonObject } from '../../model/json/json.ts';
-import { printable } from '../../observability/escape.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { printable } from '../../core/report/escape.ts';
 import type { AccessRow } from './live-access.ts';
 import { linesFromApi } from '../../cli/remote/api-client.ts';
 import { clientCommand, type Subcommand } from '../../cli/remote/client-command.ts';

@@ -1,6 +1,6 @@
-import { seriesTiers } from '../../observability/limits.ts';
+import { seriesTiers } from '../../core/report/limits.ts';
 import { quantileMs, type Series, type SeriesPoint } from './series.ts';
-import type { StaticOutput } from '../../model/json/static.ts';
+import type { StaticOutput } from '../../core/values/json/static.ts';
 import { defineOperation } from '../../api/operation.ts';
 
 /** The parts of metrics.series; `now` is in milliseconds since 1970. */

@@ -1,8 +1,8 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { reasonOf, type Log } from '../../observability/log.ts';
-import type { GatherMetrics } from '../../observability/metrics.ts';
-import { seriesSampleMs } from '../../observability/limits.ts';
+import { reasonOf, type Log } from '../../core/report/log.ts';
+import type { GatherMetrics } from '../../core/report/metrics.ts';
+import { seriesSampleMs } from '../../core/report/limits.ts';
 import { CounterDifferences, emptySeries, withCounts, type Series } from './series.ts';
 
 /** The parts of the recorder; `now` is in milliseconds since 1970. */

@@ -1,5 +1,5 @@
-import type { ProcessMetrics, Sample } from '../../observability/metrics.ts';
-import { seriesTiers } from '../../observability/limits.ts';
+import type { ProcessMetrics, Sample } from '../../core/report/metrics.ts';
+import { seriesTiers } from '../../core/report/limits.ts';
 
 /** The work of a server in a span of time: numbers that can be added. */
 interface SeriesCounts {

@@ -7,8 +7,8 @@ import {
   type Node,
 } from '../webhooks/hook.ts';
 import type { ConfigProblem } from '../../config/problem.ts';
-import type { MemoryUse } from '../../observability/memory-use.ts';
-import { Failure } from '../../model/failure.ts';
+import type { MemoryUse } from '../../core/report/memory-use.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { SharedFilesState } from '../../store/shared/shared-files.ts';
 import type { IndexBuild, Reads, SharedPart, StoreCounts, Store } from '../../store/store.ts';
 import type { RowCheckProgress } from '../tables/operations/row-checks.ts';

@@ -1,7 +1,7 @@
-import type { StaticInput } from '../../model/json/static.ts';
+import type { StaticInput } from '../../core/values/json/static.ts';
 import { hash } from 'node:crypto';
-import { Failure } from '../../model/failure.ts';
-import { hasScope, type Caller } from '../../model/stored/key.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { hasScope, type Caller } from '../../core/values/key.ts';
 import { stateTopics, type StateTopic, type StateWatcher } from './state-watcher.ts';
 import type { Store } from '../../store/store.ts';
 import { watchedAttemptsMax } from '../../api/limits.ts';

@@ -1,5 +1,5 @@
 import type { CacheAdmin } from '../cache/cache-admin.ts';
-import type { GatherMetrics } from '../../observability/metrics.ts';
+import type { GatherMetrics } from '../../core/report/metrics.ts';
 import type { StateVersions } from './state-watcher.ts';
 import type { Store } from '../../store/store.ts';
 import type { CertificateState, ConfigurationState } from './server-status.ts';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../model/failure.ts';
-import { stateCompareMs, stateReadersMax } from '../../observability/limits.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { stateCompareMs, stateReadersMax } from '../../core/report/limits.ts';
 
 /** The parts of the server's state that clients can watch. */
 export const stateTopics = [

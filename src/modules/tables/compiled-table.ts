@@ -1,10 +1,10 @@
 import type { Ajv2020, AnySchema, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import { wordsOfAjv, formats, schemaDocuments } from '../../tables/ajv.ts';
-import { linearPattern } from '../../tables/linear-pattern.ts';
-import type { ProblemReason } from '../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
-import { loadAjv2020 } from '../../model/common/lazy-packages.ts';
-import { jsonDigest } from '../../model/json/prepared-json.ts';
+import { linearPattern } from '../../core/values/linear-pattern.ts';
+import type { ProblemReason } from '../../core/values/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { loadAjv2020 } from '../../core/values/lazy-packages.ts';
+import { jsonDigest } from '../../core/values/json/prepared-json.ts';
 import type { TableDefinition } from './table.ts';
 import { compiledSchemasMax } from './limits.ts';
 import { pointerPart, typesOf, writeOnlyFields } from './schema-check.ts';

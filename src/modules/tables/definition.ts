@@ -1,7 +1,12 @@
-import { isScope, type Scope } from '../../model/stored/key.ts';
-import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../../model/json/json.ts';
-import { jsonDepthMax } from '../../model/limits.ts';
-import { nearestName } from '../../model/common/nearest.ts';
+import { isScope, type Scope } from '../../core/values/key.ts';
+import {
+  isJsonObject,
+  nestsDeeper,
+  type Json,
+  type JsonObject,
+} from '../../core/values/json/json.ts';
+import { jsonDepthMax } from '../../core/values/limits.ts';
+import { nearestName } from '../../core/values/nearest.ts';
 import { tableNameMistake, type TableDefinition } from './table.ts';
 import { compileTable, metaSchemaMistakes, type CompiledTable } from './compiled-table.ts';
 import {

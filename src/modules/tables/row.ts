@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../model/json/json.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
 
 /** A row of a table: its fields are the properties of the table's schema. */
 export interface Row {

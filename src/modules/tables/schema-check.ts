@@ -1,5 +1,5 @@
-import { isJsonObject, type Json, type JsonObject } from '../../model/json/json.ts';
-import { nearestName } from '../../model/common/nearest.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { nearestName } from '../../core/values/nearest.ts';
 import { schemaChecksMax, schemaDepthMax, schemaNodesMax, schemaPairsMax } from './limits.ts';
 
 /** A mistake in a schema: a JSON pointer (RFC 6901) below the schema, and a sentence about it. */

@@ -1,8 +1,8 @@
 import { knownEventTypes } from '../../model/stored/event-types.ts';
 import { isEventType } from '../../model/stored/event.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
-import { hasScope, isScope, type Scope } from '../../model/stored/key.ts';
-import { nearestName } from '../../model/common/nearest.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { hasScope, isScope, type Scope } from '../../core/values/key.ts';
+import { nearestName } from '../../core/values/nearest.ts';
 import type { TableField } from './compiled-table.ts';
 import { eventConditionsMax } from './limits.ts';
 import { writeOnlyFields } from './schema-check.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 
 /** The properties of a table of records (docs/design/records.md#tables-and-their-rows). */
 export interface TableDefinition {

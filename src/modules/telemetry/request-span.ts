@@ -1,8 +1,8 @@
-import { isImplemented } from '../../model/method.ts';
-import type { AccessEntry } from '../../observability/access-entry.ts';
+import { isImplemented } from '../../core/http/method.ts';
+import type { AccessEntry } from '../../core/report/access-entry.ts';
 import { maskedKeys } from '../logs/access-log.ts';
 import { redactedUrl } from '../logs/access-rules.ts';
-import type { SpanAttributes, TraceSpan } from '../../observability/trace.ts';
+import type { SpanAttributes, TraceSpan } from '../../core/report/trace.ts';
 import type { Arrived } from '../../server/exchange.ts';
 import { peerAddress, schemeOf } from '../../server/listening/peer.ts';
 import type { Serving } from '../../server/serving.ts';

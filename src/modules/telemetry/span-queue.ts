@@ -1,6 +1,6 @@
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
-import type { Log } from '../../observability/log.ts';
-import type { Metric } from '../../observability/metrics.ts';
+import type { Log } from '../../core/report/log.ts';
+import type { Metric } from '../../core/report/metrics.ts';
 import { droppedLogMs, exportMsMax, queuedSpansMax } from './limits.ts';
 
 /** How an export ends: ExportResultCode of the SDK. */

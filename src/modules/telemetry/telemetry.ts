@@ -1,14 +1,14 @@
 import type { Context, Span, Tracer as SdkTracer } from '@opentelemetry/api';
 import { randomBytes } from 'node:crypto';
-import { cidrsContain, type Cidr } from '../../model/network/cidr.ts';
-import { loadOpenTelemetry } from '../../model/common/lazy-packages.ts';
+import { cidrsContain, type Cidr } from '../../core/values/network/cidr.ts';
+import { loadOpenTelemetry } from '../../core/values/lazy-packages.ts';
 import type {
   SpanAttributes,
   SpanEnd,
   SpanKind,
   Tracer,
   TraceSpan,
-} from '../../observability/trace.ts';
+} from '../../core/report/trace.ts';
 import {
   attributeCharactersMax,
   attributesMax,

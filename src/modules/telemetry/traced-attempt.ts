@@ -1,4 +1,4 @@
-import { runInSpan, type Tracer } from '../../observability/trace.ts';
+import { runInSpan, type Tracer } from '../../core/report/trace.ts';
 import { serverAttributes } from './traced-dialler.ts';
 import type { DeliveryAttempt } from '../webhooks/attempt.ts';
 

@@ -1,4 +1,4 @@
-import { currentSpan, errorType, type SpanAttributes } from '../../observability/trace.ts';
+import { currentSpan, errorType, type SpanAttributes } from '../../core/report/trace.ts';
 import type { Dialler, OutboundRequest } from '../../outbound/dialler.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { currentSpan, errorType, runInSpan, type Tracer } from '../../observability/trace.ts';
+import { currentSpan, errorType, runInSpan, type Tracer } from '../../core/report/trace.ts';
 import type { Execute } from '../../api/execute.ts';
 
 /**

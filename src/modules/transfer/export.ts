@@ -5,13 +5,13 @@ import {
   type RevertibleFamily,
 } from '../../model/stored/change.ts';
 import { changeInDraft } from '../drafts/draft.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { Hook } from '../webhooks/hook.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Row } from '../tables/row.ts';
 import type { Rule } from '../rules/rule.ts';
 import type { TableDefinition } from '../tables/table.ts';
-import { escapedPath } from '../../model/path.ts';
+import { escapedPath } from '../../core/values/path.ts';
 import { applyOf, foldRows } from '../../store/log/fold.ts';
 import type { Reads } from '../../store/store.ts';
 

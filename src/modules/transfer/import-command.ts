@@ -11,7 +11,7 @@ import {
 } from '../assets/file-copies.ts';
 import { accessNames, engineNames } from '../../compose/operations.ts';
 import { openData } from '../../data.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { refusalsKeptMax } from './limits.ts';
 import { readBlocks } from './import-blocks.ts';
 import type { LineProblems, Refusal } from './import-line.ts';
@@ -30,7 +30,7 @@ import {
   putFileToApi,
   type ApiTargetOptions,
 } from '../../cli/remote/api-client.ts';
-import { counted } from '../../model/common/units.ts';
+import { counted } from '../../core/values/units.ts';
 
 interface ImportOptions extends ApiTargetOptions {
   readonly json: boolean;

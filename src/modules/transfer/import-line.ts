@@ -1,12 +1,17 @@
 import { isUtf8 } from 'node:buffer';
-import { isStrictPreferred } from '../../http/representation/prefer.ts';
+import { isStrictPreferred } from '../../core/http/representation/prefer.ts';
 import { mergeFields, type RevertibleFamily } from '../../model/stored/change.ts';
-import { outlineJson } from '../../model/json/json-outline.ts';
-import { isJsonObject, nestsDeeper, type Json, type JsonObject } from '../../model/json/json.ts';
+import { outlineJson } from '../../core/values/json/json-outline.ts';
+import {
+  isJsonObject,
+  nestsDeeper,
+  type Json,
+  type JsonObject,
+} from '../../core/values/json/json.ts';
 import { vkCharactersMax } from '../../api/limits.ts';
-import { jsonDepthMax } from '../../model/limits.ts';
+import { jsonDepthMax } from '../../core/values/limits.ts';
 import type { Hook } from '../webhooks/hook.ts';
-import { Failure, type Problem } from '../../model/failure.ts';
+import { Failure, type Problem } from '../../core/values/failure.ts';
 import type { Rule } from '../rules/rule.ts';
 import { seqMax } from '../../store/encoding.ts';
 import { indexEntryOf } from '../rules/log/rule-index.ts';

@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Bounds } from '../../model/stored/bounds.ts';
+import type { Bounds } from '../../core/values/bounds.ts';
 import type { ToolUse } from '../../model/stored/change.ts';
-import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json/json.ts';
-import { hasScope, type Scope } from '../../model/stored/key.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { hasScope, type Scope } from '../../core/values/key.ts';
 import { authorOf, defineOperation, type Call } from '../../api/operation.ts';
 import { problemsMember } from '../../api/problems.ts';
 import { shadowProblems, type ShadowParts } from '../rules/operations/shadows.ts';

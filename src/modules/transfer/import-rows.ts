@@ -1,7 +1,7 @@
 import { mergeFields } from '../../model/stored/change.ts';
-import { Failure, type Problem } from '../../model/failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
-import { hasScope, type Scope } from '../../model/stored/key.ts';
+import { Failure, type Problem } from '../../core/values/failure.ts';
+import { isJsonObject, sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { hasScope, type Scope } from '../../core/values/key.ts';
 import { scalarOf, type Row, type Scalar, type StoredRow } from '../tables/row.ts';
 import type { TableDefinition } from '../tables/table.ts';
 import type { LoggedDraft, Reads } from '../../store/store.ts';

@@ -1,5 +1,5 @@
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { newId } from '../../model/common/clock.ts';
+import { newId } from '../../core/values/clock.ts';
 import { readImportLines, type LineChecks, type ReadLines } from './import-line.ts';
 import type { ReadWholeLines } from './import-blocks.ts';
 

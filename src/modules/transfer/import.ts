@@ -1,7 +1,7 @@
-import { boundsText, isRuleInside, type Bounds } from '../../model/stored/bounds.ts';
+import { boundsText, isRuleInside, type Bounds } from '../../core/values/bounds.ts';
 import { authorVia, type RevertibleFamily, type ToolUse } from '../../model/stored/change.ts';
-import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import { importRowsMax, shadowsCheckedMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../store/limits.ts';
 import type { Rule } from '../rules/rule.ts';
@@ -14,7 +14,7 @@ import type {
   StoredVkClaim,
   VkClaim,
 } from '../../store/store.ts';
-import type { Scope } from '../../model/stored/key.ts';
+import type { Scope } from '../../core/values/key.ts';
 import { wideSetting } from '../rules/bounds/wide-settings.ts';
 import {
   exportedFields,

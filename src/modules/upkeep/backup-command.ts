@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { writeLine, type DefineCommand } from '../../cli/command.ts';
 import { openDataToRead } from '../../data.ts';
 import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';

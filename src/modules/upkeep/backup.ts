@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { constants, createReadStream } from 'node:fs';
 import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { openDatabases, openEnvironment, type Databases } from '../../store/databases.ts';
 import { transactSync } from '../../store/environment.ts';
 import { createReads } from '../../store/projections/reads.ts';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { newId, now } from '../../model/common/clock.ts';
+import { newId, now } from '../../core/values/clock.ts';
 import { purgeSecrets } from './purge.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { requireData } from '../../data.ts';

@@ -3,7 +3,7 @@ import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from 'lmdb';
 import type { Change } from '../../model/stored/change.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { changeInDraft } from '../drafts/draft.ts';
 import { purgedValue, replaceFormerHeaders } from '../../model/stored/former-headers.ts';
 import { hookOfSecret, type HookSecret } from '../webhooks/hook.ts';

@@ -1,5 +1,5 @@
-import type { Fields } from '../../http/request.ts';
-import { millionths } from '../../model/visitor.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { millionths } from '../../core/http/visitor.ts';
 import { visitorSeeds } from './limits.ts';
 import { userAgentCharactersMax } from './limits.ts';
 

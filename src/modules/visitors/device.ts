@@ -1,9 +1,9 @@
 import bowser from 'bowser';
 import { isbot } from 'isbot';
-import type { FieldList } from '../../http/reply.ts';
-import type { Fields } from '../../http/request.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
-import type { DeviceClass } from '../../model/visitor.ts';
+import type { FieldList } from '../../core/http/reply.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import type { DeviceClass } from '../../core/http/visitor.ts';
 import { devicesRememberedMax, userAgentCharactersMax } from './limits.ts';
 
 /** Detects the classes of the device that sent a request. */

@@ -1,8 +1,8 @@
 import { Reader, type Response } from 'mmdb-lib';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
-import { countryCode, placeName, unknownLocation, type Location } from '../../model/visitor.ts';
-import type { Log } from '../../observability/log.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import { countryCode, placeName, unknownLocation, type Location } from '../../core/http/visitor.ts';
+import type { Log } from '../../core/report/log.ts';
 import { locationsRememberedMax, geoDatabaseBytesMax } from './limits.ts';
 import { LoadedFile } from '../../visitors/loaded-file.ts';
 

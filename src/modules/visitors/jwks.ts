@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { jwksBytesMax } from '../../config/limits.ts';
-import { loadJose } from '../../model/common/lazy-packages.ts';
+import { loadJose } from '../../core/values/lazy-packages.ts';
 import type { Dialler } from '../../outbound/dialler.ts';
 import type { SourceResponse } from '../../outbound/exchange.ts';
 import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from './limits.ts';

@@ -1,9 +1,9 @@
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import type { JWKSMultipleMatchingKeys } from 'jose/errors';
-import { isJsonObject } from '../../model/json/json.ts';
-import { loadJose } from '../../model/common/lazy-packages.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
-import type { User } from '../../model/visitor.ts';
+import { isJsonObject } from '../../core/values/json/json.ts';
+import { loadJose } from '../../core/values/lazy-packages.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import type { User } from '../../core/http/visitor.ts';
 import type { KeySet } from './jwks.ts';
 import {
   jwtCharactersMax,

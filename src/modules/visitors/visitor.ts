@@ -1,17 +1,17 @@
 import type { Config } from '../../config/config.ts';
-import { preferredLanguage } from '../../http/representation/negotiation.ts';
-import type { Fields } from '../../http/request.ts';
-import { createLruCache } from '../../model/common/lru-cache.ts';
-import type { ClientIdentity } from '../../model/network/client-certificate.ts';
-import { countryCode, placeName, unknownLocation, type Location } from '../../model/visitor.ts';
+import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import type { ClientIdentity } from '../../core/values/network/client-certificate.ts';
+import { countryCode, placeName, unknownLocation, type Location } from '../../core/http/visitor.ts';
 import type {
   DeviceClass,
   User,
   Visitor,
   VisitorChange,
   VisitorNeeds,
-} from '../../model/visitor.ts';
-import type { Log } from '../../observability/log.ts';
+} from '../../core/http/visitor.ts';
+import type { Log } from '../../core/report/log.ts';
 import { bucketOf, seedOf } from './bucket.ts';
 import { createDeviceDetector, type DeviceDetector } from './device.ts';
 import { openGeoDatabase, type GeoDatabase } from './geo-database.ts';

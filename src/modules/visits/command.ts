@@ -1,7 +1,7 @@
 import type { Operations } from '../../client/operations.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
 import { singleCommand, table } from '../../cli/remote/client-command.ts';
-import { counted } from '../../model/common/units.ts';
+import { counted } from '../../core/values/units.ts';
 
 type VisitSummary = Operations['visit.summary']['output'];
 

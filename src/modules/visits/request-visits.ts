@@ -1,8 +1,8 @@
-import type { AccessEntry } from '../../observability/access-entry.ts';
-import { preferredLanguage } from '../../http/representation/negotiation.ts';
-import { isPrefetch } from '../../http/prefetch.ts';
-import type { Log } from '../../observability/log.ts';
-import { singleMetric, type Metric } from '../../observability/metrics.ts';
+import type { AccessEntry } from '../../core/report/access-entry.ts';
+import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
+import { isPrefetch } from '../../core/http/prefetch.ts';
+import type { Log } from '../../core/report/log.ts';
+import { singleMetric, type Metric } from '../../core/report/metrics.ts';
 import { pagesBufferedMax } from '../../store/limits.ts';
 import { dayOf, VisitBuffer } from './visit-buffer.ts';
 import {
@@ -31,7 +31,7 @@ import {
   waitingRequestsMax,
 } from '../visitors/limits.ts';
 import { referringHost } from './referring-host.ts';
-import { flat, remembered } from '../../visitors/remembered.ts';
+import { flat, remembered } from '../../core/values/remembered.ts';
 
 interface Place {
   readonly origin: string;

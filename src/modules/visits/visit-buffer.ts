@@ -1,4 +1,4 @@
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import { visitBatchKeysMax, visitFlushMs } from '../../store/limits.ts';
 import { addCounts, noVisits, type VisitCounts } from './visit-counts.ts';
 import { otherKeys, type DayVisits, type VisitTable } from './visit-database.ts';

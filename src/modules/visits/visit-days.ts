@@ -1,5 +1,5 @@
-import type { StaticOutput } from '../../model/json/static.ts';
-import { Failure } from '../../model/failure.ts';
+import type { StaticOutput } from '../../core/values/json/static.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { DaySpan, DayVisits } from './visit-database.ts';
 import { visitDaysMax, visitedKeysDefault, visitedKeysMax } from '../../api/limits.ts';
 

@@ -1,5 +1,5 @@
-import { isInside } from '../../model/stored/bounds.ts';
-import type { StaticOutput } from '../../model/json/static.ts';
+import { isInside } from '../../core/values/bounds.ts';
+import type { StaticOutput } from '../../core/values/json/static.ts';
 import { visitNamesMax } from '../../store/limits.ts';
 import {
   addCounts,

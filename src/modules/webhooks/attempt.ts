@@ -1,5 +1,5 @@
-import { readRetryAfter } from '../../http/retry-after.ts';
-import { Failure } from '../../model/failure.ts';
+import { readRetryAfter } from '../../core/http/retry-after.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { isHookHeader } from './hook.ts';
 import { reportedAnswerBytesMax, retryAfterMsMax, reportedFieldCharactersMax } from './limits.ts';
 import type { OneShotResponse, OneShotOptions } from '../../outbound/one-shot-request.ts';

@@ -1,7 +1,7 @@
 import { webhookTest } from '../../model/stored/event.ts';
 import type { Hook } from './hook.ts';
-import { minutesOfDay, nextTimeOfDay } from '../../model/time.ts';
-import { durationMs, sizeBytes } from '../../model/common/units.ts';
+import { minutesOfDay, nextTimeOfDay } from '../../core/values/time.ts';
+import { durationMs, sizeBytes } from '../../core/values/units.ts';
 import type { Batch, QueuedEvent } from './log/deliveries.ts';
 import { batchedBytes, batchFrameBytes, type EventText } from './message.ts';
 

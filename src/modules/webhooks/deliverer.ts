@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { Node } from './hook.ts';
-import type { Log } from '../../observability/log.ts';
-import type { Metric } from '../../observability/metrics.ts';
+import type { Log } from '../../core/report/log.ts';
+import type { Metric } from '../../core/report/metrics.ts';
 import type { QueueKey } from './log/deliveries.ts';
 import type { FolderClaim } from '../../store/folder/folder-claim.ts';
 import type { Store } from '../../store/store.ts';

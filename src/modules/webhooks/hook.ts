@@ -1,5 +1,5 @@
 import type { WaymarkEvent } from '../../model/stored/event.ts';
-import { sameJson, type Json, type JsonObject } from '../../model/json/json.ts';
+import { sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
 
 /** The HTTP methods of deliveries (docs/design/webhooks.md#registration). */
 export const hookMethods = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'] as const;

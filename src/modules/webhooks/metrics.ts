@@ -1,5 +1,5 @@
 import { hooksMeasuredMax } from './limits.ts';
-import { Histogram, type Metric } from '../../observability/metrics.ts';
+import { Histogram, type Metric } from '../../core/report/metrics.ts';
 
 /** In seconds. The bounds above 15 s are for deliveries that waited for a retry. */
 const bounds = [

@@ -1,7 +1,7 @@
 import { errorDetected } from '../../model/stored/event.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { Hook } from './hook.ts';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { AttemptRecord } from './log/deliveries.ts';
 import type { Emit } from '../../store/emit.ts';
 import type { Store } from '../../store/store.ts';

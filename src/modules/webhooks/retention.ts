@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Failure } from '../../model/failure.ts';
-import type { Log } from '../../observability/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { Deliveries, Outage } from './log/deliveries.ts';
 import type { SteadyClock } from './retry.ts';
 import {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { recordAgainMs, wakeMsMax } from './limits.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from './log/deliveries.ts';
 import type { DeliveryAttempt, AttemptResult } from './attempt.ts';

@@ -1,5 +1,5 @@
-import { headerBlockBytesMax, requestLineBytesMax } from '../../http/limits.ts';
-import { tokenSource, trimOws } from '../../http/syntax.ts';
+import { headerBlockBytesMax, requestLineBytesMax } from '../../core/http/limits.ts';
+import { tokenSource, trimOws } from '../../core/http/syntax.ts';
 import {
   ChunkedContent,
   CloseDelimitedContent,

@@ -1,6 +1,6 @@
-import { chunkSize } from '../../http/reading/chunked.ts';
-import { chunkLineBytesMax, trailerBytesMax } from '../../http/limits.ts';
-import { tokenSource, trimOws } from '../../http/syntax.ts';
+import { chunkSize } from '../../core/http/reading/chunked.ts';
+import { chunkLineBytesMax, trailerBytesMax } from '../../core/http/limits.ts';
+import { tokenSource, trimOws } from '../../core/http/syntax.ts';
 
 /** Reads the content of a response from the bytes that follow its head (RFC 9112 §6). */
 export interface ResponseContent {

@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import type { Dispatcher } from 'undici';
-import { headerBlockBytesMax, headerFieldsMax } from '../../http/limits.ts';
-import { Failure } from '../../model/failure.ts';
+import { headerBlockBytesMax, headerFieldsMax } from '../../core/http/limits.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { ConnectionInfo } from '../connection.ts';
 import type { Connect } from '../connector.ts';
 import type { OutboundExchange } from '../exchange.ts';

@@ -1,8 +1,8 @@
 import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2';
 import type { Readable } from 'node:stream';
 import type { Dispatcher } from 'undici';
-import type { FieldList } from '../../http/reply.ts';
-import { Failure } from '../../model/failure.ts';
+import type { FieldList } from '../../core/http/reply.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { Control, OutboundExchange } from '../exchange.ts';
 import { connectionClosed } from '../failure.ts';
 import { RequestContent } from '../request-content.ts';

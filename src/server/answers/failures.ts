@@ -1,11 +1,16 @@
-import { pageFields } from '../../http/content/page-fields.ts';
-import { plainPage, escapeHtml } from '../../http/content/html.ts';
-import { prefersHtml } from '../../http/representation/negotiation.ts';
-import type { FieldList, Reply } from '../../http/reply.ts';
-import { statusFor } from '../../http/status.ts';
-import { failureFrom, type Failure, type FailureCode, type Problem } from '../../model/failure.ts';
-import type { LimitLog } from '../../observability/limit-log.ts';
-import { reasonOf, type Log } from '../../observability/log.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import { plainPage, escapeHtml } from '../../core/http/content/html.ts';
+import { prefersHtml } from '../../core/http/representation/negotiation.ts';
+import type { FieldList, Reply } from '../../core/http/reply.ts';
+import { statusFor } from '../../core/http/status.ts';
+import {
+  failureFrom,
+  type Failure,
+  type FailureCode,
+  type Problem,
+} from '../../core/values/failure.ts';
+import type { LimitLog } from '../../core/report/limit-log.ts';
+import { reasonOf, type Log } from '../../core/report/log.ts';
 import { docsOf } from '../svc1/failure-docs.ts';
 import { STATUS_CODES } from '../h1/node-http.ts';
 

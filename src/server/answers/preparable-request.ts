@@ -1,9 +1,9 @@
-import { headerFieldsMax } from '../../http/limits.ts';
-import type { RequestTarget } from '../../http/request.ts';
-import { canonicalTarget } from '../../http/reading/target.ts';
-import type { Scheme } from '../../model/network/authority.ts';
+import { headerFieldsMax } from '../../core/http/limits.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
+import { canonicalTarget } from '../../core/http/reading/target.ts';
+import type { Scheme } from '../../core/values/network/authority.ts';
 import { previewCookie } from '../../modules/drafts/preview-cookie.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { MessageHead } from '../exchange.ts';
 
 /** The request fields that may select one of the prepared answers to a URL. */

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
-import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
-import { fieldLines, replyField, type Reply } from '../../http/reply.ts';
-import type { ReuseClient } from '../../model/reuse-client.ts';
+import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
+import { fieldLines, replyField, type Reply } from '../../core/http/reply.ts';
+import type { ReuseClient } from '../../core/values/reuse-client.ts';
 import {
   failedUrlsMax,
   preparedBytesMax,

@@ -1,5 +1,5 @@
-import { formatHttpDate } from '../../http/date.ts';
-import { fieldLines, replyField, type FieldList, type Reply } from '../../http/reply.ts';
+import { formatHttpDate } from '../../core/http/date.ts';
+import { fieldLines, replyField, type FieldList, type Reply } from '../../core/http/reply.ts';
 import { STATUS_CODES } from '../h1/node-http.ts';
 import { keepAliveTimeoutMs } from '../limits.ts';
 

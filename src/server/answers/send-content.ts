@@ -1,6 +1,6 @@
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Body, FieldList, FileSource, Part } from '../../http/reply.ts';
+import type { Body, FieldList, FileSource, Part } from '../../core/http/reply.ts';
 import type { Sent } from '../exchange.ts';
 import { takeBuffers } from '../h1/file-buffers.ts';
 import { writeAll } from '../h1/pieces.ts';

@@ -1,8 +1,8 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
+import { discard, replyField, type FieldList, type Reply } from '../../core/http/reply.ts';
 import type { TurnWriteBatcher } from '../../outbound/fast/turn-write-batcher.ts';
-import type { Cancellation } from '../../model/common/cancellation.ts';
+import type { Cancellation } from '../../core/values/cancellation.ts';
 import type { Prepared, Sent } from '../exchange.ts';
 import { ClientGone } from '../client-gone.ts';
 import type { Connection, Http1Exchange } from '../h1/connection.ts';

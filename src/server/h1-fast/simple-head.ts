@@ -1,5 +1,5 @@
-import { headerFieldsMax } from '../../http/limits.ts';
-import { tokenSource, trimOws } from '../../http/syntax.ts';
+import { headerFieldsMax } from '../../core/http/limits.ts';
+import { tokenSource, trimOws } from '../../core/http/syntax.ts';
 import type { MessageHead } from '../exchange.ts';
 
 /** The head of a GET or HEAD without fields about framing or the connection, except Connection. */

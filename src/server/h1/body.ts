@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requireIntactBody } from '../../http/content/broken-content.ts';
-import { Failure, failureFrom } from '../../model/failure.ts';
-import type { Fields } from '../../http/request.ts';
+import { requireIntactBody } from '../../core/http/content/broken-content.ts';
+import { Failure, failureFrom } from '../../core/values/failure.ts';
+import type { Fields } from '../../core/http/request.ts';
 import type { RequestBody } from '../exchange.ts';
 import { heldPieceBytes, unreadBodyBytesMax } from '../limits.ts';
-import type { Allocation } from '../../model/shared-limit.ts';
+import type { Allocation } from '../../core/fair/shared-limit.ts';
 
 /** Content that another server reads. */
 const passedOn = new WeakSet<RequestBody>();

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
-import { isTrustedPeer } from '../../http/reading/forwarded.ts';
-import { addressNetwork } from '../../model/network/cidr.ts';
+import { isTrustedPeer } from '../../core/http/reading/forwarded.ts';
+import { addressNetwork } from '../../core/values/network/cidr.ts';
 import { connectionsMax } from '../../config/limits.ts';
 import { connectionDescriptors, reservedDescriptors } from '../limits.ts';
 

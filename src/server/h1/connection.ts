@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { RequestScanner } from '../../http/reading/request-scanner.ts';
-import type { Failure } from '../../model/failure.ts';
+import { RequestScanner } from '../../core/http/reading/request-scanner.ts';
+import type { Failure } from '../../core/values/failure.ts';
 import { preface } from '../h2/frames.ts';
 import type { Exchange } from '../exchange.ts';
 import { isPassedOn } from './body.ts';

@@ -1,4 +1,4 @@
-import { fileChunkBytes } from '../../http/limits.ts';
+import { fileChunkBytes } from '../../core/http/limits.ts';
 import {
   fileBuffersBytesMax,
   fileLargeBuffersBytesMax,

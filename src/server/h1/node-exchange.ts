@@ -1,9 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { failBody } from '../../http/content/broken-content.ts';
-import type { FieldList, Reply } from '../../http/reply.ts';
-import type { Cancellation } from '../../model/common/cancellation.ts';
-import type { Failure } from '../../model/failure.ts';
+import { failBody } from '../../core/http/content/broken-content.ts';
+import type { FieldList, Reply } from '../../core/http/reply.ts';
+import type { Cancellation } from '../../core/values/cancellation.ts';
+import type { Failure } from '../../core/values/failure.ts';
 import type { HttpVersion, MessageHead, Prepared, RequestBody, Sent } from '../exchange.ts';
 import { preparedTextBytesMax } from '../limits.ts';
 import { sendContent, type ContentWays } from '../answers/send-content.ts';

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { fieldLines, type FieldList } from '../../http/reply.ts';
+import { fieldLines, type FieldList } from '../../core/http/reply.ts';
 import type { Arrived } from '../exchange.ts';
 import { tcpBelow } from '../listening/node-internals.ts';
 

@@ -1,7 +1,7 @@
 import type { Duplex } from 'node:stream';
-import { headerSectionTooLarge } from '../../http/reading/refusals.ts';
-import type { Reply } from '../../http/reply.ts';
-import { Failure } from '../../model/failure.ts';
+import { headerSectionTooLarge } from '../../core/http/reading/refusals.ts';
+import type { Reply } from '../../core/http/reply.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { lingerMs } from '../limits.ts';
 import { fieldText, statusLine } from '../answers/response-head.ts';
 

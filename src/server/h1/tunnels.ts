@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream';
 import { tunnelCheckMs, tunnelIdleMs } from './limits.ts';
 import { countPassedBytes } from '../../outbound/passed-bytes.ts';
 import type { OpenedWebsocket } from '../../modules/proxy/fetcher.ts';
-import type { SharedLimit } from '../../model/shared-limit.ts';
+import type { SharedLimit } from '../../core/fair/shared-limit.ts';
 import { fieldText, statusLine } from '../answers/response-head.ts';
 import { linger } from './refusal.ts';
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
-import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/stored/key.ts';
-import { servicePath } from '../../model/path.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Caller } from '../../core/values/key.ts';
+import { servicePath } from '../../core/values/path.ts';
 import { hasBody } from './body.ts';
 import { authenticateRequest, withoutUser, type IncomingRequest } from '../incoming-request.ts';
 import type { Serving } from '../serving.ts';

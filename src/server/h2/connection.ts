@@ -3,7 +3,7 @@ import {
   headerFieldsMax,
   requestLineBytesMax,
   trailerBytesMax,
-} from '../../http/limits.ts';
+} from '../../core/http/limits.ts';
 import { FrameReader, type Frame } from './frame-reader.ts';
 import {
   ConnectionError,

@@ -1,4 +1,4 @@
-import { splitList } from '../../http/syntax.ts';
+import { splitList } from '../../core/http/syntax.ts';
 
 /** When an answer is sent, beside others of its connection (RFC 9218 §4). */
 export interface Priority {

@@ -1,4 +1,4 @@
-import { tokenSource, trimOws } from '../../http/syntax.ts';
+import { tokenSource, trimOws } from '../../core/http/syntax.ts';
 import type { MessageHead } from '../exchange.ts';
 
 /**

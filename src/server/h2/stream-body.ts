@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { RequestBody } from '../exchange.ts';
 import { lingerMs, unreadBodyBytesMax } from '../limits.ts';
 import { http2TinyPieceBytes, http2UnreadTinyPiecesMax } from './limits.ts';

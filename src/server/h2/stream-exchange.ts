@@ -1,8 +1,8 @@
 import { Writable } from 'node:stream';
-import { formatHttpDate } from '../../http/date.ts';
-import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
-import type { Cancellation } from '../../model/common/cancellation.ts';
-import type { Failure } from '../../model/failure.ts';
+import { formatHttpDate } from '../../core/http/date.ts';
+import { discard, replyField, type FieldList, type Reply } from '../../core/http/reply.ts';
+import type { Cancellation } from '../../core/values/cancellation.ts';
+import type { Failure } from '../../core/values/failure.ts';
 import { ClientGone } from '../client-gone.ts';
 import type { Arrival, Exchange, MessageHead, Prepared, Sent } from '../exchange.ts';
 import { hasBody } from '../h1/body.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
-import type { FieldList } from '../../http/reply.ts';
+import type { FieldList } from '../../core/http/reply.ts';
 import type { UpgradeRequest } from '../exchange.ts';
 import { http2JoinedBytesMax } from './limits.ts';
 import type { StreamBody } from './stream-body.ts';

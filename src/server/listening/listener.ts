@@ -10,9 +10,13 @@ import {
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
 import type { ListenAddress } from '../../config/addresses.ts';
-import { defaultPorts, type Scheme } from '../../model/network/authority.ts';
-import { Failure, lacksDescriptors } from '../../model/failure.ts';
-import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../../http/limits.ts';
+import { defaultPorts, type Scheme } from '../../core/values/network/authority.ts';
+import { Failure, lacksDescriptors } from '../../core/values/failure.ts';
+import {
+  headerBlockBytesMax,
+  headerFieldsMax,
+  requestLineBytesMax,
+} from '../../core/http/limits.ts';
 import { tcpKeepAliveMs } from '../../outbound/limits.ts';
 import type { TryAnswer } from '../h1/connection.ts';
 import type { Connections } from '../h1/connections.ts';

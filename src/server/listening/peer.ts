@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
-import { plainAddress } from '../../http/reading/forwarded.ts';
-import type { Scheme } from '../../model/network/authority.ts';
+import { plainAddress } from '../../core/http/reading/forwarded.ts';
+import type { Scheme } from '../../core/values/network/authority.ts';
 
 /** The remote side of a connection; a socket is one. */
 export interface Peer {

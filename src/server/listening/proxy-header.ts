@@ -1,8 +1,8 @@
 import type { Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { plainAddress } from '../../http/reading/forwarded.ts';
-import { readProxyHeader } from '../../http/reading/proxy-protocol.ts';
-import { cidrsContain, type Cidr } from '../../model/network/cidr.ts';
+import { plainAddress } from '../../core/http/reading/forwarded.ts';
+import { readProxyHeader } from '../../core/http/reading/proxy-protocol.ts';
+import { cidrsContain, type Cidr } from '../../core/values/network/cidr.ts';
 import { proxyHeaderMs } from '../limits.ts';
 import type { Listener } from './listener.ts';
 import { tcpBelow } from './node-internals.ts';

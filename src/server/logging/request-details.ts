@@ -1,5 +1,5 @@
-import { needsUser } from '../../model/visitor.ts';
-import type { AccessDetails } from '../../observability/access-entry.ts';
+import { needsUser } from '../../core/http/visitor.ts';
+import type { AccessDetails } from '../../core/report/access-entry.ts';
 import type { Arrived, RequestBody } from '../exchange.ts';
 import { acceptRequest } from '../incoming-request.ts';
 import type { Serving } from '../serving.ts';

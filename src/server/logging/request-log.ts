@@ -1,12 +1,12 @@
-import type { Reply } from '../../http/reply.ts';
-import { prefetchPurpose } from '../../http/prefetch.ts';
+import type { Reply } from '../../core/http/reply.ts';
+import { prefetchPurpose } from '../../core/http/prefetch.ts';
 import type { RequestPlace, RequestVisits } from '../../modules/visits/request-visits.ts';
 import { refusedLineCharactersMax } from '../limits.ts';
 import type { AccessLog } from '../../modules/logs/access-log.ts';
-import type { AccessEntry } from '../../observability/access-entry.ts';
+import type { AccessEntry } from '../../core/report/access-entry.ts';
 import type { LiveAccess } from '../../modules/status/live-access.ts';
-import type { TraceSpan } from '../../observability/trace.ts';
-import type { RequestMetrics } from '../../observability/request-metrics.ts';
+import type { TraceSpan } from '../../core/report/trace.ts';
+import type { RequestMetrics } from '../../core/report/request-metrics.ts';
 import type { Arrived, Exchange } from '../exchange.ts';
 import { endRequestSpan } from '../../modules/telemetry/request-span.ts';
 import { RequestDetails } from './request-details.ts';

@@ -5,10 +5,10 @@ import {
   type GatherMetrics,
   type Metric,
   type ProcessMetrics,
-} from '../../observability/metrics.ts';
-import { RequestMetrics } from '../../observability/request-metrics.ts';
+} from '../../core/report/metrics.ts';
+import { RequestMetrics } from '../../core/report/request-metrics.ts';
 import type { Store, StoreCounts } from '../../store/store.ts';
-import type { SharedLimits } from '../shared-limits.ts';
+import type { SharedLimits } from '../../core/fair/shared-limits.ts';
 
 interface MetricsSource {
   metrics(): readonly Metric[];

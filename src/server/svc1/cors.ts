@@ -1,5 +1,5 @@
-import type { FieldList } from '../../http/reply.ts';
-import type { Fields } from '../../http/request.ts';
+import type { FieldList } from '../../core/http/reply.ts';
+import type { Fields } from '../../core/http/request.ts';
 import type { Operation } from '../../api/operation.ts';
 
 /**

@@ -1,10 +1,10 @@
-import { ndjsonType, parseMediaType } from '../../http/representation/mediatype.ts';
-import { parseQuery, type QueryParameter } from '../../http/query.ts';
-import { Failure } from '../../model/failure.ts';
-import { outlineJson, type JsonOutline } from '../../model/json/json-outline.ts';
-import { isJsonObject, type JsonObject } from '../../model/json/json.ts';
-import { jsonDepthMax } from '../../model/limits.ts';
-import { nearestName } from '../../model/common/nearest.ts';
+import { ndjsonType, parseMediaType } from '../../core/http/representation/mediatype.ts';
+import { parseQuery, type QueryParameter } from '../../core/http/query.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { outlineJson, type JsonOutline } from '../../core/values/json/json-outline.ts';
+import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
+import { jsonDepthMax } from '../../core/values/limits.ts';
+import { nearestName } from '../../core/values/nearest.ts';
 import { shownNameCharactersMax } from '../../api/limits.ts';
 import { unknownInput } from '../../api/problems.ts';
 import { memberNameCharactersMax } from '../limits.ts';

@@ -1,5 +1,5 @@
 import { operations } from '../../api/table.ts';
-import type { Failure, FailureCode } from '../../model/failure.ts';
+import type { Failure, FailureCode } from '../../core/values/failure.ts';
 
 /** The pages about failures whose message cannot say everything; by default there is none. */
 const pages: Readonly<Partial<Record<FailureCode, string>>> = {

@@ -1,8 +1,8 @@
 import type { Rates } from '../../modules/rates/rates.ts';
 import { parsePlace } from '../../api/rules/place.ts';
 import type { Call } from '../../api/operation.ts';
-import type { RequestTarget } from '../../http/request.ts';
-import { isJsonObject } from '../../model/json/json.ts';
+import type { RequestTarget } from '../../core/http/request.ts';
+import { isJsonObject } from '../../core/values/json/json.ts';
 
 /** The operations that answer what a page or breadcrumb of the site answers. */
 const ofPlaces: ReadonlySet<string> = new Set(

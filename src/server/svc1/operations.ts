@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream';
-import { pageFields } from '../../http/content/page-fields.ts';
-import { noBody, type FieldList, type Reply } from '../../http/reply.ts';
-import { etagListed } from '../../http/representation/preconditions.ts';
-import { isStrictPreferred } from '../../http/representation/prefer.ts';
-import { takeParameter } from '../../http/query.ts';
-import type { Fields, RequestTarget } from '../../http/request.ts';
-import { Failure } from '../../model/failure.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
+import { etagListed } from '../../core/http/representation/preconditions.ts';
+import { isStrictPreferred } from '../../core/http/representation/prefer.ts';
+import { takeParameter } from '../../core/http/query.ts';
+import type { Fields, RequestTarget } from '../../core/http/request.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { previewToken } from '../../modules/drafts/preview-cookie.ts';
-import { canWrite, type Caller } from '../../model/stored/key.ts';
-import { jsonBytes, jsonDigest } from '../../model/json/prepared-json.ts';
-import type { Visitor } from '../../model/visitor.ts';
+import { canWrite, type Caller } from '../../core/values/key.ts';
+import { jsonBytes, jsonDigest } from '../../core/values/json/prepared-json.ts';
+import type { Visitor } from '../../core/http/visitor.ts';
 import { readBodyBytesMax } from '../../api/limits.ts';
 import { operationBodyBytesMax } from '../limits.ts';
 import { authorise } from '../../api/execute.ts';
@@ -26,7 +26,7 @@ import {
 } from './envelope.ts';
 import type { Serving } from '../serving.ts';
 import { countForPlace } from './operation-rates.ts';
-import type { Allocation, SharedLimit } from '../../model/shared-limit.ts';
+import type { Allocation, SharedLimit } from '../../core/fair/shared-limit.ts';
 
 /** A validated request for an operation over HTTP. */
 interface OperationRequest {

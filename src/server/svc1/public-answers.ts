@@ -1,12 +1,12 @@
-import { pageFields } from '../../http/content/page-fields.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
 import { LRUCache } from 'lru-cache';
-import type { FieldList, Reply } from '../../http/reply.ts';
-import type { ContentRequest } from '../../http/request.ts';
-import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
+import type { FieldList, Reply } from '../../core/http/reply.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
 import { publicAnswerBytes, publicAnswersBytesMax } from '../limits.ts';
-import { unpooled } from '../../model/json/unpooled.ts';
+import { unpooled } from '../../core/values/json/unpooled.ts';
 import type { PublicFileReplies } from '../../modules/console/public-files.ts';
-import type { PublicFile } from '../../http/content/page.ts';
+import type { PublicFile } from '../../core/http/content/page.ts';
 
 /** Envelopes that all callers get, as representations: with validators, compressed and prepared. */
 export interface PublicAnswers {

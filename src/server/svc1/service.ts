@@ -1,12 +1,18 @@
-import { cidrsContain, parseCidr } from '../../model/network/cidr.ts';
-import { pageFields } from '../../http/content/page-fields.ts';
-import { preferredType, prefersHtml } from '../../http/representation/negotiation.ts';
-import { noBody, replyField, withoutFields, type FieldList, type Reply } from '../../http/reply.ts';
-import { isRead } from '../../http/request.ts';
-import { withVary } from '../../http/vary.ts';
-import { Failure } from '../../model/failure.ts';
-import type { Caller } from '../../model/stored/key.ts';
-import { metricsType } from '../../observability/metrics.ts';
+import { cidrsContain, parseCidr } from '../../core/values/network/cidr.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import { preferredType, prefersHtml } from '../../core/http/representation/negotiation.ts';
+import {
+  noBody,
+  replyField,
+  withoutFields,
+  type FieldList,
+  type Reply,
+} from '../../core/http/reply.ts';
+import { isRead } from '../../core/http/request.ts';
+import { withVary } from '../../core/http/vary.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Caller } from '../../core/values/key.ts';
+import { metricsType } from '../../core/report/metrics.ts';
 import { readOnlyReply } from '../../rules/source.ts';
 import { answerAsset } from '../../modules/assets/upload/asset-upload.ts';
 import {
@@ -26,7 +32,7 @@ import { peerAddress } from '../listening/peer.ts';
 import { contentBegun } from '../answers/send-content.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from '../serving.ts';
-import type { SharedLimit } from '../../model/shared-limit.ts';
+import type { SharedLimit } from '../../core/fair/shared-limit.ts';
 
 /** A validated request below `{base}/svc1`. */
 interface ServiceRequest {

@@ -9,7 +9,7 @@ import {
   type RefusedPair,
 } from '../../config/key-pair.ts';
 import { tlsSection } from '../../config/section.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 
 /** A certificate of the ini file or of ACME, with the pair in use. */
 export interface LoadedCertificate {

@@ -1,9 +1,9 @@
 import type { Config } from '../../config/config.ts';
-import { noBody, replyField, type Reply } from '../../http/reply.ts';
-import { isRead, type RequestTarget } from '../../http/request.ts';
-import { defaultPorts } from '../../model/network/authority.ts';
-import { Failure } from '../../model/failure.ts';
-import { servicePath } from '../../model/path.ts';
+import { noBody, replyField, type Reply } from '../../core/http/reply.ts';
+import { isRead, type RequestTarget } from '../../core/http/request.ts';
+import { defaultPorts } from '../../core/values/network/authority.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { servicePath } from '../../core/values/path.ts';
 import { challengePath } from '../../modules/acme/challenge.ts';
 import type { Certificates } from './certificates.ts';
 import type { Arrived } from '../exchange.ts';

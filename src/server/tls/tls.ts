@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import { now } from '../../model/common/clock.ts';
+import { now } from '../../core/values/clock.ts';
 import type { AcmeStore } from '../../modules/acme/acme-store.ts';
 import { AcmeFolder } from '../../modules/acme/folder.ts';
 import { Renewals, type AcmeCluster } from '../../modules/acme/renewals.ts';
 import type { SharedAcme } from '../../modules/acme/shared-acme.ts';
 import type { ListenAddress } from '../../config/addresses.ts';
 import type { AcmeConfig, Config } from '../../config/config.ts';
-import { silentLog, type Log } from '../../observability/log.ts';
-import type { Metric } from '../../observability/metrics.ts';
+import { silentLog, type Log } from '../../core/report/log.ts';
+import type { Metric } from '../../core/report/metrics.ts';
 import type { SharedPart } from '../../store/store.ts';
 import { challengesFor, orderCertificate } from '../../modules/acme/acme-order.ts';
 import { createDnsRecords } from '../../modules/acme/dns/dns-records.ts';

@@ -1,9 +1,9 @@
 import { authorise, type Execute } from '../../api/execute.ts';
-import { Failure } from '../../model/failure.ts';
-import type { JsonMember, JsonOutline } from '../../model/json/json-outline.ts';
-import type { Caller } from '../../model/stored/key.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { JsonMember, JsonOutline } from '../../core/values/json/json-outline.ts';
+import type { Caller } from '../../core/values/key.ts';
 import { readBodyBytesMax } from '../../api/limits.ts';
-import { jsonDepthMax } from '../../model/limits.ts';
+import { jsonDepthMax } from '../../core/values/limits.ts';
 import {
   envelopeFrom,
   envelopeOutline,

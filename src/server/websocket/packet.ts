@@ -1,7 +1,7 @@
-import { readContent } from '../../http/content/content.ts';
-import { replyField, type Reply } from '../../http/reply.ts';
+import { readContent } from '../../core/http/content/content.ts';
+import { replyField, type Reply } from '../../core/http/reply.ts';
 import { contentBytesMax } from '../../modules/rules/operations/limits.ts';
-import { PreparedJson } from '../../model/json/prepared-json.ts';
+import { PreparedJson } from '../../core/values/json/prepared-json.ts';
 
 /**
  * An HTTP answer in a message of a websocket (docs/design/operations.md#one-definition,

@@ -1,9 +1,9 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocketServer } from 'ws';
-import { formatHttpDate } from '../../http/date.ts';
-import { Failure } from '../../model/failure.ts';
-import { loadWs } from '../../model/common/lazy-packages.ts';
+import { formatHttpDate } from '../../core/http/date.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { loadWs } from '../../core/values/lazy-packages.ts';
 import { socketFrameBytesMax, socketPingMs } from '../../api/limits.ts';
 import type { UpgradeRequest } from '../exchange.ts';
 import { socketCloseMs, socketFragmentsMax, socketPiecesMax } from './limits.ts';

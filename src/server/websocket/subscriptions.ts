@@ -1,15 +1,15 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
-import { Failure, type FailureCode } from '../../model/failure.ts';
-import type { Caller } from '../../model/stored/key.ts';
-import { jsonPieces } from '../../model/json/prepared-json.ts';
+import { Failure, type FailureCode } from '../../core/values/failure.ts';
+import type { Caller } from '../../core/values/key.ts';
+import { jsonPieces } from '../../core/values/json/prepared-json.ts';
 import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from './limits.ts';
-import type { LimitLog } from '../../observability/limit-log.ts';
+import type { LimitLog } from '../../core/report/limit-log.ts';
 import type { AnyChange, Call, ChangeStream, Feed, Packet } from '../../api/operation.ts';
 import { socketSubscriptionsMax } from '../limits.ts';
 import type { Serving } from '../serving.ts';
-import type { Allocation } from '../../model/shared-limit.ts';
-import type { SharedLimits } from '../shared-limits.ts';
+import type { Allocation } from '../../core/fair/shared-limit.ts';
+import type { SharedLimits } from '../../core/fair/shared-limits.ts';
 import { sendPieces } from './send-pieces.ts';
 
 /** What follows the answer to a request of a client. */

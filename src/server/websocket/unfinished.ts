@@ -1,8 +1,8 @@
 import type { Duplex } from 'node:stream';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { requestTimeoutMs } from '../../api/limits.ts';
 import { heldPieceBytes } from '../limits.ts';
-import type { Allocation } from '../../model/shared-limit.ts';
+import type { Allocation } from '../../core/fair/shared-limit.ts';
 import { FrameCounter } from './frames.ts';
 
 /** The limits of an incomplete message, and the action when it exceeds one. */

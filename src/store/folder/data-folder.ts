@@ -1,6 +1,6 @@
 import { access, constants, lstat, mkdir, open, stat, type FileHandle } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { openCheckAttemptsMax, openCheckPagesMax } from '../limits.ts';
 import { checkPages, newestTransaction, type PageCheck } from './page-check.ts';
 

@@ -1,7 +1,7 @@
 import { link, readFile, readlink, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { folderFailure, isMissing, prepareFolder, errorReason } from './data-folder.ts';
 
 /** The claim of one process on a data folder. */

@@ -1,5 +1,5 @@
 import { constants } from 'node:os';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 
 const { ENOSPC, EDQUOT, EFBIG, EIO } = constants.errno;
 const mapFull = -30792;

@@ -1,5 +1,5 @@
-import { Failure } from '../../model/failure.ts';
-import { spanned } from '../../observability/trace.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { spanned } from '../../core/report/trace.ts';
 import type { Databases } from '../databases.ts';
 import { commitQueueMax } from '../limits.ts';
 import { storedAt } from '../projections/reads.ts';

@@ -1,5 +1,5 @@
 import type { Change } from '../../model/stored/change.ts';
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { Databases } from '../databases.ts';
 import { storedJson } from '../encoding.ts';
 import type { LoggedDraft, Reads } from '../store.ts';

@@ -1,7 +1,7 @@
 import type { Change, Family } from '../../model/stored/change.ts';
 import type { SiteDraft } from '../../modules/drafts/draft.ts';
 import { hookOfSecret, type HookSecret, type StoredHook } from '../../modules/webhooks/hook.ts';
-import type { ApiKey } from '../../model/stored/key.ts';
+import type { ApiKey } from '../../core/values/key.ts';
 import type { StoredRow } from '../../modules/tables/row.ts';
 import type { StoredRule } from '../../modules/rules/rule.ts';
 import type { StoredTable } from '../../modules/tables/table.ts';

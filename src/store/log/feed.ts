@@ -6,8 +6,8 @@ import {
   type Family,
   type RevertibleFamily,
 } from '../../model/stored/change.ts';
-import { stoppingFailure } from '../../model/failure.ts';
-import { cacheUse, type CacheUse } from '../../observability/memory-use.ts';
+import { stoppingFailure } from '../../core/values/failure.ts';
+import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, storedJson } from '../encoding.ts';
 import {

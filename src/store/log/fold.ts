@@ -2,8 +2,8 @@ import { mergeFields, type Change, type RevertibleFamily } from '../../model/sto
 import type { DraftPreview, DraftSchedule, SiteDraft } from '../../modules/drafts/draft.ts';
 import { purgedValue } from '../../model/stored/former-headers.ts';
 import type { Hook, HookSecret, StoredHook } from '../../modules/webhooks/hook.ts';
-import type { JsonObject } from '../../model/json/json.ts';
-import type { ApiKey } from '../../model/stored/key.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import type { ApiKey } from '../../core/values/key.ts';
 import type { Row, StoredRow } from '../../modules/tables/row.ts';
 import type { Rule, StoredRule } from '../../modules/rules/rule.ts';
 import type { StoredTable, TableDefinition } from '../../modules/tables/table.ts';

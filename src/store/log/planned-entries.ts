@@ -2,7 +2,7 @@ import type { Change } from '../../model/stored/change.ts';
 import { putLast, type Databases } from '../databases.ts';
 import { removeKeyUse } from '../key-uses.ts';
 import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../projections/index-entries.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import { dataTextsCharactersMax } from '../limits.ts';
 import type { Reads } from '../store.ts';
 

@@ -1,6 +1,6 @@
 import { isRevertible, type Change, type Draft, type Family } from '../../model/stored/change.ts';
 import { eventDraft, type EventFields } from '../../model/stored/event.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import type { StoredRow } from '../../modules/tables/row.ts';
 import type { StoredTable, TableDefinition } from '../../modules/tables/table.ts';
 import {

@@ -1,5 +1,5 @@
 import type { RootDatabase } from 'lmdb';
-import { Failure, stoppingFailure } from '../../model/failure.ts';
+import { Failure, stoppingFailure } from '../../core/values/failure.ts';
 import { writeErrorOf } from '../folder/full-disk.ts';
 import { commitBatchBytesMax, commitBatchMax } from '../limits.ts';
 import { transact } from '../environment.ts';

@@ -1,5 +1,5 @@
 import type { Change, Family, HistoryRow } from '../../model/stored/change.ts';
-import type { ApiKey } from '../../model/stored/key.ts';
+import type { ApiKey } from '../../core/values/key.ts';
 import type { StoredRule } from '../../modules/rules/rule.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from '../encoding.ts';

@@ -1,5 +1,5 @@
-import { Failure } from '../../model/failure.ts';
-import type { JsonObject } from '../../model/json/json.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 
 /** A message to all nodes besides changes of the log, such as a purge of caches. */
 export interface Notice {

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Log } from '../../observability/log.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { Notice } from './entry.ts';
 import { noticeMsMax, noticeRetryMs, noticeTriesMax } from '../limits.ts';
 

@@ -1,4 +1,4 @@
-import { Failure } from '../../model/failure.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { Databases } from '../databases.ts';
 import { isTaskKey } from '../../modules/cluster/log/task-turn.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { boundBehaviours, requireBoundOperation } from '../../../src/api/bounds/operations.ts';
 import { operations } from '../../../src/api/table.ts';
-import { boundScopes } from '../../../src/model/stored/key.ts';
+import { boundScopes } from '../../../src/core/values/key.ts';
 
 suite('what a bound key may call', () => {
   test('each operation says what it does for a bound key, and nothing else does', () => {

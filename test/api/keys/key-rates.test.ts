@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Failure } from '../../../src/model/failure.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
 import { createKeyRates } from '../../../src/api/keys/key-rates.ts';
 import { startSite, type Answer } from '../../harness.ts';
 import { transports } from '../../modules/status/transports.ts';

@@ -13,9 +13,9 @@ import {
   type Change,
   type RevertibleFamily,
 } from '../../../src/model/stored/change.ts';
-import { Failure, type Problem } from '../../../src/model/failure.ts';
-import type { Json, JsonObject } from '../../../src/model/json/json.ts';
-import { scopes, type Scope } from '../../../src/model/stored/key.ts';
+import { Failure, type Problem } from '../../../src/core/values/failure.ts';
+import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
+import { scopes, type Scope } from '../../../src/core/values/key.ts';
 import { memoryLog, type MemoryLog } from './memory-log.ts';
 
 /** A record of a family that Waymark does not have. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { serializeConfig, deserializeConfig } from '../../../src/cli/serve/worker-messages.ts';
-import { cidrsContain } from '../../../src/model/network/cidr.ts';
+import { cidrsContain } from '../../../src/core/values/network/cidr.ts';
 import { readTestConfig } from '../../harness.ts';
 import { serverFolder } from '../../process.ts';
 

@@ -6,7 +6,7 @@ import type {
   MetricsFromLeader,
   MetricsFromWorker,
 } from '../../../src/cli/serve/worker-messages.ts';
-import { singleMetric } from '../../../src/observability/metrics.ts';
+import { singleMetric } from '../../../src/core/report/metrics.ts';
 
 test('metrics leave out a worker that does not reply; without a leader, a worker has its own', async () => {
   const leader = new LeaderMetrics();

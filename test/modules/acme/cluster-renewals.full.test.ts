@@ -8,7 +8,7 @@ import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
 import { acmeRetryMs, acmeTurnPollMs, acmeYieldMs } from '../../../src/modules/acme/limits.ts';
 import { Renewals } from '../../../src/modules/acme/renewals.ts';
 import { openSharedAcme } from '../../../src/modules/acme/shared-acme.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { createAuthority } from '../../certificates.ts';
 import { temporaryFolder } from '../../folder.ts';

@@ -7,7 +7,7 @@ import {
 } from '../../../src/modules/acme/limits.ts';
 import { createAsk, Permissions } from '../../../src/modules/acme/permissions.ts';
 import { isPublicName } from '../../../src/acme/public-name.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { httpSource } from '../../outbound/sources.ts';
 
 /** Permissions whose questions `answer` decides, and a clock. */

@@ -11,7 +11,7 @@ import {
   acmeRetryAfterMsMax,
   acmeRetryMs,
 } from '../../../src/modules/acme/limits.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { OrderError, type AcmeOrder } from '../../../src/modules/acme/acme-order.ts';
 import { createAuthority } from '../../certificates.ts';
 import { noDns, notOnDemand } from './no-dns.ts';

@@ -12,7 +12,7 @@ import {
   createMissingFiles,
   fromCluster,
 } from '../../../src/modules/assets/missing-files.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder, type Cleaning } from '../../folder.ts';
 import { eventually } from '../nodes/rig.ts';

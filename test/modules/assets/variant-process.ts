@@ -1,6 +1,6 @@
 import { readFile, stat } from 'node:fs/promises';
 import { createVariants } from '../../../src/modules/assets/variants.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 
 /**
  * Makes the variant of a picture, and prints whether there is one, and by how many bytes the memory

@@ -6,7 +6,7 @@ import {
   parseBreadcrumb,
 } from '../../../src/modules/breadcrumbs/breadcrumb.ts';
 import { isTarget } from '../../../src/modules/rules/rule.ts';
-import type { Json, JsonObject } from '../../../src/model/json/json.ts';
+import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
 
 suite('a mistake in a breadcrumb', () => {
   const when = (written: Json): JsonObject => ({ target: '/', when: [written] });

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { conditionTypes, parseConditions } from '../../../src/breadcrumbs/conditions/table.ts';
 import { EvaluationContext } from '../../../src/breadcrumbs/evaluation-context.ts';
-import type { JsonObject } from '../../../src/model/json/json.ts';
-import type { Visitor } from '../../../src/model/visitor.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
+import type { Visitor } from '../../../src/core/http/visitor.ts';
 import { someVisitor } from '../../visitor.ts';
 import { explain, createSiteParts, serve, shop, type TestRequest } from '../../site/explain-rig.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { replyField } from '../../../src/http/reply.ts';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import { replyField } from '../../../src/core/http/reply.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { Candidate, Rule, StoredRule } from '../../../src/modules/rules/rule.ts';
 import { breadcrumbReply } from '../../../src/modules/breadcrumbs/reply.ts';
 import {

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { visitKeysBufferedMax } from '../../../src/store/limits.ts';
 import { VisitCounter } from '../../../src/modules/breadcrumbs/visit-counter.ts';
-import { unknownLocation, type Visitor } from '../../../src/model/visitor.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { unknownLocation, type Visitor } from '../../../src/core/http/visitor.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import {
   breadcrumbDimensions,
   type BreadcrumbDimension,

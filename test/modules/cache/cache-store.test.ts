@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { startWaymark } from '../../../src/main.ts';
-import { createLogs, silentLog } from '../../../src/observability/log.ts';
+import { createLogs, silentLog } from '../../../src/core/report/log.ts';
 import type { StoredResponse } from '../../../src/modules/cache/cached-response.ts';
 import type { CacheStore } from '../../../src/modules/cache/cache-store.ts';
 import { freshnessOf } from '../../../src/modules/cache/freshness.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { formatHttpDate } from '../../../src/http/date.ts';
+import { formatHttpDate } from '../../../src/core/http/date.ts';
 import {
   ageMs,
   cachedDateMs,

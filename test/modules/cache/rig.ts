@@ -1,13 +1,13 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { TestContext } from 'node:test';
-import { formatHttpDate } from '../../../src/http/date.ts';
-import { replyField, type Reply } from '../../../src/http/reply.ts';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import { formatHttpDate } from '../../../src/core/http/date.ts';
+import { replyField, type Reply } from '../../../src/core/http/reply.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { cachedFetch } from '../../../src/modules/cache/cached-fetch.ts';
 import type { CacheStore } from '../../../src/modules/cache/cache-store.ts';
 import { openCacheStore, prepareCacheStore } from '../../../src/modules/cache/open-cache-store.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import type { FetchRule } from '../../../src/modules/proxy/fetch-plan.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { httpSource } from '../../outbound/sources.ts';

@@ -4,7 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
-import { replyField, type Reply } from '../../../src/http/reply.ts';
+import { replyField, type Reply } from '../../../src/core/http/reply.ts';
 import { seen, startRig } from './rig.ts';
 
 const anHour = { 'Cache-Control': 'max-age=3600' };

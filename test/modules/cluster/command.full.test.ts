@@ -4,7 +4,7 @@ import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import type { FilesReport } from '../../../src/modules/cluster/command-files.ts';
 import { openStreamLog } from '../../../src/modules/cluster/stream-log.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { startNats, until } from './nats.ts';
 import { needsNats, settingsOf } from './rig.ts';
 import { serverFolder, startServed } from '../../process.ts';

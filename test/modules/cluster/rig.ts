@@ -3,7 +3,7 @@ import { uuidv7 } from 'uuidv7';
 import { clusterStatus, createCluster } from '../../../src/modules/cluster/status.ts';
 import { openStreamLog } from '../../../src/modules/cluster/stream-log.ts';
 import type { Config } from '../../../src/config/config.ts';
-import { silentLog, type Log } from '../../../src/observability/log.ts';
+import { silentLog, type Log } from '../../../src/core/report/log.ts';
 import type { SharedEntry, SharedLog } from '../../../src/store/shared/shared-log.ts';
 import type { Cleaning } from '../../folder.ts';
 import { findNatsServer, noServer } from './nats-server.ts';

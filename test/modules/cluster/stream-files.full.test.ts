@@ -6,7 +6,7 @@ import type { SharedFiles } from '../../../src/store/shared/shared-files.ts';
 import { callJetStream } from '../../../src/modules/cluster/jetstream-api.ts';
 import { ReconnectingNats } from '../../../src/modules/cluster/nats-connection.ts';
 import { streamInfo } from '../../../src/modules/cluster/stream.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { until } from './nats.ts';
 import { needsNats, startLog } from './rig.ts';
 

@@ -10,8 +10,8 @@ import {
   createCluster,
 } from '../../../src/modules/cluster/status.ts';
 import { openStreamLog } from '../../../src/modules/cluster/stream-log.ts';
-import { Failure } from '../../../src/model/failure.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { cleaningAfterAll, temporaryFolder, writeFiles } from '../../folder.ts';
 import { startNats, until } from './nats.ts';
 import { Appender, entriesUpTo, needsNats, settingsOf, startLog, type LogRig } from './rig.ts';

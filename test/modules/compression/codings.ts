@@ -1,5 +1,5 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
-import type { Coding } from '../../../src/http/representation/coding.ts';
+import type { Coding } from '../../../src/core/http/representation/coding.ts';
 import { ask, eventually, type Seen } from '../files/disk-rig.ts';
 
 /** Decodes content, by the value of Content-Encoding. */

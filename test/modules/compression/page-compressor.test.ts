@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Coding } from '../../../src/http/representation/coding.ts';
-import { replyField, type Reply } from '../../../src/http/reply.ts';
-import type { Fields } from '../../../src/http/request.ts';
+import type { Coding } from '../../../src/core/http/representation/coding.ts';
+import { replyField, type Reply } from '../../../src/core/http/reply.ts';
+import type { Fields } from '../../../src/core/http/request.ts';
 import {
   createPageCompressor,
   type CompressiblePage,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { codings } from '../../../src/http/representation/coding.ts';
+import { codings } from '../../../src/core/http/representation/coding.ts';
 import { createResponseCompressor } from '../../../src/modules/compression/response-compressor.ts';
 import { decoded, texts } from './codings.ts';
 

@@ -8,7 +8,7 @@ import { convertCaddy } from '../../../src/modules/convert/caddy/convert.ts';
 import type { Converted } from '../../../src/modules/convert/conversion.ts';
 import { convertNetlify } from '../../../src/modules/convert/netlify/convert.ts';
 import { convertNginx } from '../../../src/modules/convert/nginx/convert.ts';
-import { Failure } from '../../../src/model/failure.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
 import { configurations, converters } from './configurations.ts';
 
 /** The problems that `check` would find in a converted ini file, without its files. */

@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { Failure } from '../../../src/model/failure.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
 import { loadDocsFiles } from '../../../src/modules/docs/docs-files.ts';
 
 test('the server reads a file of the documentation at the first request for it', async (t) => {

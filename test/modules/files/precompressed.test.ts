@@ -3,8 +3,8 @@ import { chmod, mkdir, rename, rm, symlink, utimes, writeFile } from 'node:fs/pr
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
-import { replyField, type Reply } from '../../../src/http/reply.ts';
-import type { Fields } from '../../../src/http/request.ts';
+import { replyField, type Reply } from '../../../src/core/http/reply.ts';
+import type { Fields } from '../../../src/core/http/request.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { decoded, texts } from '../compression/codings.ts';

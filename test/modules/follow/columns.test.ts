@@ -6,7 +6,7 @@ import {
   fitsColumn,
   type ColumnType,
 } from '../../../src/modules/follow/columns.ts';
-import type { Json } from '../../../src/model/json/json.ts';
+import type { Json } from '../../../src/core/values/json/json.ts';
 
 suite('columns', () => {
   test('have the type of their property; other properties are JSON', () => {

@@ -9,7 +9,7 @@ import { Client } from 'pg';
 import { followTables, type FollowTarget } from '../../../src/modules/follow/follow-tables.ts';
 import { LineTarget } from '../../../src/modules/follow/line-target.ts';
 import { PostgresTarget } from '../../../src/modules/follow/postgres.ts';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { Cleaning } from '../../folder.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { program } from '../../process.ts';

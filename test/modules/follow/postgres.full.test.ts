@@ -4,7 +4,7 @@ import { Client } from 'pg';
 import { uuidv7 } from 'uuidv7';
 import type { RowPacket } from '../../../src/modules/follow/follow-tables.ts';
 import { PostgresTarget } from '../../../src/modules/follow/postgres.ts';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { Cleaning } from '../../folder.ts';
 import { startPostgres } from './postgres-server.ts';
 

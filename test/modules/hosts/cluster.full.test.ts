@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { createHostClient } from '../../../src/modules/hosts/host-client.ts';
 import { TableHosts } from '../../../src/modules/hosts/hosts.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { createConnector, createDialler } from '../../../src/outbound/dialler.ts';
 import { openStore } from '../../../src/store/open.ts';
 import type { Store } from '../../../src/store/store.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { Cleaning } from '../../folder.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 

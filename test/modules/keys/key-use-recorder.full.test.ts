@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { KeyUseRecorder } from '../../../src/modules/keys/key-use-recorder.ts';
 import { keyUsesWriteMs } from '../../../src/modules/keys/limits.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { postOperation, startSite, type TestSite } from '../../harness.ts';
 import { runWaymark, serverFolder, startServed } from '../../process.ts';
 import { openIn } from '../../store/scratch.ts';

@@ -3,7 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { Writable } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
 import { startWaymark } from '../../../src/main.ts';
-import { createLogs } from '../../../src/observability/log.ts';
+import { createLogs } from '../../../src/core/report/log.ts';
 import { runHere } from '../../cli/here.ts';
 import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';

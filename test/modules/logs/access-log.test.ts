@@ -6,9 +6,9 @@ import {
   type AccessFormat,
   type AccessLineSettings,
 } from '../../../src/modules/logs/access-log.ts';
-import type { AccessEntry } from '../../../src/observability/access-entry.ts';
+import type { AccessEntry } from '../../../src/core/report/access-entry.ts';
 import { accessFields } from '../../../src/modules/logs/access-fields.ts';
-import { accessFlushMs } from '../../../src/observability/limits.ts';
+import { accessFlushMs } from '../../../src/core/report/limits.ts';
 import { startSite } from '../../harness.ts';
 
 const entry: AccessEntry = {

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
 import { suite, test } from 'node:test';
-import type { AccessEntry } from '../../../src/observability/access-entry.ts';
+import type { AccessEntry } from '../../../src/core/report/access-entry.ts';
 import { createAccessRules, redactedUrl } from '../../../src/modules/logs/access-rules.ts';
 import { matchesPattern } from '../../../src/modules/headers/response-headers.ts';
 import { startSite, type TestSite } from '../../harness.ts';

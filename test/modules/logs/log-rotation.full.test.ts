@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { Cleaning } from '../../folder.ts';
 import { serverFolder, startServed } from '../../process.ts';
-import { accessLines } from '../../observability/access-lines.ts';
+import { accessLines } from '../../core/report/access-lines.ts';
 
 test('several workers rotate their file, and lose no line', async (t) => {
   const { folder, iniFile } = await serverFolder(

@@ -7,7 +7,7 @@ import { suite, test } from 'node:test';
 import { LogFile } from '../../../src/modules/logs/log-file.ts';
 import { LogRotation, type RotationSettings } from '../../../src/modules/logs/log-rotation.ts';
 import { temporaryFolder, type Cleaning } from '../../folder.ts';
-import { accessLines } from '../../observability/access-lines.ts';
+import { accessLines } from '../../core/report/access-lines.ts';
 import { oneClock } from '../../installed.ts';
 
 /** A rotation of `access.log` in a new folder, with files that write it. */

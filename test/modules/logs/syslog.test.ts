@@ -5,8 +5,8 @@ import { createServer, type AddressInfo, type Server, type Socket } from 'node:n
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { suite, test } from 'node:test';
-import type { AccessEntry } from '../../../src/observability/access-entry.ts';
-import { createLogs, type LogSettings } from '../../../src/observability/log.ts';
+import type { AccessEntry } from '../../../src/core/report/access-entry.ts';
+import { createLogs, type LogSettings } from '../../../src/core/report/log.ts';
 import { syslogMessage, type SyslogAddress } from '../../../src/modules/logs/syslog-message.ts';
 import { openSyslog } from '../../../src/modules/logs/syslog.ts';
 import { freePort } from '../../free-port.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hearingSince, reportSilentNodes } from '../../../src/modules/nodes/node-watch.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import type { Emit } from '../../../src/store/emit.ts';
 import { scratchStore } from '../../store/scratch.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import type { FailureCode } from '../../../src/model/failure.ts';
+import type { FailureCode } from '../../../src/core/values/failure.ts';
 import { FaultyProxy } from '../../faults/proxy.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { runWaymark } from '../../process.ts';

@@ -5,7 +5,7 @@ import { uuidv7 } from 'uuidv7';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { startWaymark, type Waymark } from '../../../src/main.ts';
-import { createLogs } from '../../../src/observability/log.ts';
+import { createLogs } from '../../../src/core/report/log.ts';
 import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
 import type { Cleaning } from '../../folder.ts';
 

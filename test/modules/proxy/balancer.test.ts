@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../../src/model/json/json.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { Balancer } from '../../../src/modules/proxy/balancer.ts';
 import { stickyCookie, withoutSourceCookie } from '../../../src/modules/proxy/source-cookie.ts';
 import { fetchPlan, sourceTargets } from '../../../src/modules/proxy/fetch-plan.ts';

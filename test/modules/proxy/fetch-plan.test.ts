@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { Failure } from '../../../src/model/failure.ts';
-import { canonicalPath, readRequestPath } from '../../../src/model/path.ts';
-import type { Json, JsonObject } from '../../../src/model/json/json.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
+import { canonicalPath, readRequestPath } from '../../../src/core/values/path.ts';
+import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
 import { fetchPlan, sourceTargets } from '../../../src/modules/proxy/fetch-plan.ts';
 import { fetchRule } from './fetch-rig.ts';
 import { anyCharacter } from '../../any-character.ts';

@@ -9,7 +9,7 @@ import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
-import { replyField } from '../../../src/http/reply.ts';
+import { replyField } from '../../../src/core/http/reply.ts';
 import type { FetchRule } from '../../../src/modules/proxy/fetch-plan.ts';
 import { fetchesPerAddressMax } from '../../../src/modules/proxy/limits.ts';
 import { httpSource, rawSource } from '../../outbound/sources.ts';

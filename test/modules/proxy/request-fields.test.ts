@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { isLoop, requestFields, viaName } from '../../../src/modules/proxy/request-fields.ts';
 import { fetchPlan } from '../../../src/modules/proxy/fetch-plan.ts';
 import { fetchRule, visit } from './fetch-rig.ts';

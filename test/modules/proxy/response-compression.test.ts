@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { suite, test, type TestContext } from 'node:test';
 import { createGunzip, createZstdDecompress, createBrotliDecompress } from 'node:zlib';
-import type { Reply } from '../../../src/http/reply.ts';
+import type { Reply } from '../../../src/core/http/reply.ts';
 import { responsesCompressedAtOnceMax } from '../../../src/modules/compression/limits.ts';
 import { createResponseCompressor } from '../../../src/modules/compression/response-compressor.ts';
 import { withCompression } from '../../../src/modules/proxy/response-compression.ts';

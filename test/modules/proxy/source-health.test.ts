@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Json } from '../../../src/model/json/json.ts';
+import type { Json } from '../../../src/core/values/json/json.ts';
 import { sourcePauseMs, sourcePauseMsMax } from '../../../src/modules/proxy/limits.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { Balancer } from '../../../src/modules/proxy/balancer.ts';
 import { SourceHealth } from '../../../src/modules/proxy/source-health.ts';
 import { fetchPlan, sourceTargets } from '../../../src/modules/proxy/fetch-plan.ts';

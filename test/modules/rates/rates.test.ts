@@ -6,7 +6,7 @@ import { suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { WebSocket } from 'ws';
 import { openNetworkFile, parseNetworkFile } from '../../../src/modules/access/network-file.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
 import { httpSource } from '../../outbound/sources.ts';

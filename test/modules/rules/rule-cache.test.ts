@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Candidate } from '../../../src/modules/rules/rule.ts';
-import { parseNamedMoment, storedMoment } from '../../../src/model/time.ts';
+import { parseNamedMoment, storedMoment } from '../../../src/core/values/time.ts';
 import { createRuleCache, type RuleStore } from '../../../src/modules/rules/rule-cache.ts';
 import { commit, inserted, scratchStore } from '../../store/scratch.ts';
 

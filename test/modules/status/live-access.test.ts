@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Failure } from '../../../src/model/failure.ts';
-import type { AccessEntry } from '../../../src/observability/access-entry.ts';
-import { liveReadersMax, liveRowsMax } from '../../../src/observability/limits.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
+import type { AccessEntry } from '../../../src/core/report/access-entry.ts';
+import { liveReadersMax, liveRowsMax } from '../../../src/core/report/limits.ts';
 import { LiveAccess, type AccessRows } from '../../../src/modules/status/live-access.ts';
 
 const entry = (target: string, more: Partial<AccessEntry> = {}): AccessEntry => ({

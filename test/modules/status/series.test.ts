@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { seriesTiers } from '../../../src/observability/limits.ts';
-import { RequestMetrics } from '../../../src/observability/request-metrics.ts';
+import { seriesTiers } from '../../../src/core/report/limits.ts';
+import { RequestMetrics } from '../../../src/core/report/request-metrics.ts';
 import { readSeries, SeriesRecorder } from '../../../src/modules/status/series-recorder.ts';
 import {
   CounterDifferences,
@@ -10,7 +10,7 @@ import {
   withCounts,
   type Series,
 } from '../../../src/modules/status/series.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { temporaryFolder } from '../../folder.ts';
 
 const minuteMs = 60_000;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Failure } from '../../../src/model/failure.ts';
-import { stateReadersMax } from '../../../src/observability/limits.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
+import { stateReadersMax } from '../../../src/core/report/limits.ts';
 import {
   stateTopics,
   StateWatcher,

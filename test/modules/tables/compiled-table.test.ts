@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { compileTable, type CompiledTable } from '../../../src/modules/tables/compiled-table.ts';
 import { parseDefinition } from '../../../src/modules/tables/definition.ts';
 import { writeOnlyFields } from '../../../src/modules/tables/schema-check.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Json } from '../../../src/model/json/json.ts';
+import type { Json } from '../../../src/core/values/json/json.ts';
 import { parseDefinition } from '../../../src/modules/tables/definition.ts';
 import {
   raisesEvent,

@@ -4,7 +4,7 @@ import type { Span } from '@opentelemetry/api';
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 import { queuedSpansMax } from '../../../src/modules/telemetry/limits.ts';
 import { SpanCounts, SpanQueue } from '../../../src/modules/telemetry/span-queue.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 
 type Done = Parameters<SpanExporter['export']>[1];
 

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
-import { canonicalJson, type JsonObject } from '../../../src/model/json/json.ts';
+import { canonicalJson, type JsonObject } from '../../../src/core/values/json/json.ts';
 import { importBlockBytes, importLineBytesMax } from '../../../src/modules/transfer/limits.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { readBlocks, type ReadWholeLines } from '../../../src/modules/transfer/import-blocks.ts';

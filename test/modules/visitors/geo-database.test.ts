@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { rename, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { openGeoDatabase } from '../../../src/modules/visitors/geo-database.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { mmdb } from './mmdb.ts';

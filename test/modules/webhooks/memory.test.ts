@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { secretDraft } from '../../../src/modules/webhooks/operations/hook-family.ts';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { LoggedDraft } from '../../../src/store/store.ts';
 import { largeBodiesInFlightBytesMax } from '../../../src/modules/webhooks/limits.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';

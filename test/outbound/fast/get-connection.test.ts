@@ -8,7 +8,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import tls, { type TLSSocket } from 'node:tls';
 import fc from 'fast-check';
-import { Failure } from '../../../src/model/failure.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
 import { outboundUnreadBytesMax } from '../../../src/outbound/limits.ts';
 import { createAgents } from '../../../src/outbound/dialler.ts';
 import { guardedConnector } from '../../../src/outbound/connector.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { headerBlockBytesMax } from '../../../src/http/limits.ts';
+import { headerBlockBytesMax } from '../../../src/core/http/limits.ts';
 import { getHead, HeadReader, parseResponseHead } from '../../../src/outbound/fast/heads.ts';
 import {
   ChunkedContent,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { chunkLineBytesMax, trailerBytesMax } from '../../../src/http/limits.ts';
+import { chunkLineBytesMax, trailerBytesMax } from '../../../src/core/http/limits.ts';
 import {
   ChunkedContent,
   CloseDelimitedContent,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
-import { noBody, type Reply } from '../../../src/http/reply.ts';
+import { noBody, type Reply } from '../../../src/core/http/reply.ts';
 import { Connections } from '../../../src/server/h1/connections.ts';
 import { createTryAnswer } from '../../../src/server/h1-fast/try-answer.ts';
 import type { FastExchange } from '../../../src/server/h1-fast/fast-exchange.ts';

@@ -5,8 +5,8 @@ import { connect, type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { readSimpleHead, type PlainHead } from '../../../src/server/h1-fast/simple-head.ts';
-import { RequestScanner } from '../../../src/http/reading/request-scanner.ts';
-import { headerFieldsMax } from '../../../src/http/limits.ts';
+import { RequestScanner } from '../../../src/core/http/reading/request-scanner.ts';
+import { headerFieldsMax } from '../../../src/core/http/limits.ts';
 
 const host = 'Host: localhost\r\n';
 

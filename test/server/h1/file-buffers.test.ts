@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { fileChunkBytes } from '../../../src/http/limits.ts';
+import { fileChunkBytes } from '../../../src/core/http/limits.ts';
 import {
   fileBuffersBytesMax,
   fileLargeBuffersBytesMax,

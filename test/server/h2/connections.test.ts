@@ -5,8 +5,8 @@ import { connect as connectSocket, createServer } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { statusFor } from '../../../src/http/status.ts';
-import { Failure } from '../../../src/model/failure.ts';
+import { statusFor } from '../../../src/core/http/status.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
 import { requestTimeoutMs } from '../../../src/api/limits.ts';
 import {
   http2CheckMs,
@@ -22,7 +22,7 @@ import {
   stalledMs,
   unreadBodyBytesMax,
 } from '../../../src/server/limits.ts';
-import type { LimitName } from '../../../src/model/limit.ts';
+import type { LimitName } from '../../../src/core/values/limit.ts';
 import { passContentOn, readBody } from '../../../src/server/h1/body.ts';
 import { Http2Connections } from '../../../src/server/h2/connections.ts';
 import type { StreamBody } from '../../../src/server/h2/stream-body.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import type { LimitName } from '../../../src/model/limit.ts';
-import { headerFieldsMax, rangesMax } from '../../../src/http/limits.ts';
+import type { LimitName } from '../../../src/core/values/limit.ts';
+import { headerFieldsMax, rangesMax } from '../../../src/core/http/limits.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
 import { connectHttp2, readReply, type Http2Client } from './client.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { LimitName } from '../../../src/model/limit.ts';
+import type { LimitName } from '../../../src/core/values/limit.ts';
 import { http2ResetsMax } from '../../../src/server/h2/limits.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
 import {

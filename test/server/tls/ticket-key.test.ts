@@ -7,7 +7,7 @@ import { createServer as createTlsServer } from 'node:tls';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { ticketKeyMs } from '../../../src/server/limits.ts';
-import { silentLog } from '../../../src/observability/log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { Certificates } from '../../../src/server/tls/certificates.ts';
 import { TicketKey } from '../../../src/server/tls/ticket-key.ts';
 import { createAuthority } from '../../certificates.ts';

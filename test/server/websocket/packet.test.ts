@@ -7,7 +7,7 @@ import {
   type FieldList,
   type FileSource,
   type Reply,
-} from '../../../src/http/reply.ts';
+} from '../../../src/core/http/reply.ts';
 import { contentPacket as packetOf } from '../../../src/server/websocket/packet.ts';
 
 const mib = 1 << 20;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Failure } from '../../../src/model/failure.ts';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { commitQueueMax } from '../../../src/store/limits.ts';
 import type { Decision } from '../../../src/store/store.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Draft } from '../../../src/model/stored/change.ts';
 import { eventOf } from '../../../src/model/stored/event.ts';
-import type { JsonObject } from '../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { commit, scratchStore } from '../scratch.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
-import { Failure } from '../../../src/model/failure.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
 import { openDatabases, openEnvironment } from '../../../src/store/databases.ts';
 import { WriteQueue, type StoreCondition } from '../../../src/store/log/write-queue.ts';
 import { temporaryFolder } from '../../folder.ts';

@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import type { Draft, HistoryRow } from '../../../src/model/stored/change.ts';
 import { mergeFields } from '../../../src/model/stored/change.ts';
-import type { Json, JsonObject } from '../../../src/model/json/json.ts';
+import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
 import type { Rule } from '../../../src/modules/rules/rule.ts';
 import type { Store } from '../../../src/store/store.ts';
 import { temporaryFolder } from '../../folder.ts';

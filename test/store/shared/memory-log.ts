@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
-import { Failure } from '../../../src/model/failure.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
 import { decodeEntry } from '../../../src/store/shared/entry.ts';
 import type { SharedFiles } from '../../../src/store/shared/shared-files.ts';
 import type { SharedEntry, SharedLog } from '../../../src/store/shared/shared-log.ts';

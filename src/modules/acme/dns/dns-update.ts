@@ -2,7 +2,7 @@ import { randomInt } from 'node:crypto';
 import { lookup, Resolver } from 'node:dns/promises';
 import { connect } from 'node:net';
 import type { NameServer } from '../../../config/addresses.ts';
-import { now } from '../../../model/common/clock.ts';
+import { now } from '../../../core/values/clock.ts';
 import { dnsAnswerBytesMax, dnsQueryMs, dnsUpdateMs } from '../limits.ts';
 import type { DnsRecord, DnsRecords } from './dns-record.ts';
 import { readTsigKey } from './tsig-key.ts';

@@ -1,6 +1,6 @@
 import { assetDefinition, assetTable } from '../asset.ts';
-import { Failure } from '../../../model/failure.ts';
-import { sameJson, type JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { sameJson, type JsonObject } from '../../../core/values/json/json.ts';
 import type { Store } from '../../../store/store.ts';
 
 /** The author of the change that creates the table of the assets. */

@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assetOf, assetTable, type Asset } from '../asset.ts';
 import { assetNameBytesMax } from '../limits.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { StoredRow } from '../../tables/row.ts';
 import { ruleKinds } from '../../rules/rule.ts';
 import type { Reads } from '../../../store/store.ts';

@@ -1,7 +1,7 @@
 import { isDigest } from '../asset.ts';
-import type { Reply } from '../../../http/reply.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { Caller } from '../../../model/stored/key.ts';
+import type { Reply } from '../../../core/http/reply.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { Caller } from '../../../core/values/key.ts';
 import type { Exchange } from '../../../server/exchange.ts';
 import { authenticateRequest, type IncomingRequest } from '../../../server/incoming-request.ts';
 import type { Serving } from '../../../server/serving.ts';

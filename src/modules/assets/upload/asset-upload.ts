@@ -2,12 +2,12 @@ import { assetTable, assetFields, isAssetName, isDigest, type Asset } from '../a
 import type { ReceivedFile } from '../asset-files.ts';
 import { assetType } from '../asset-type.ts';
 import type { Call, OperationResult } from '../../../api/operation.ts';
-import { pageFields } from '../../../http/content/page-fields.ts';
-import { takeParameter } from '../../../http/query.ts';
-import { noBody, type Reply } from '../../../http/reply.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
-import type { Caller } from '../../../model/stored/key.ts';
+import { pageFields } from '../../../core/http/content/page-fields.ts';
+import { takeParameter } from '../../../core/http/query.ts';
+import { noBody, type Reply } from '../../../core/http/reply.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import type { Caller } from '../../../core/values/key.ts';
 import { downloadByHash, hashInPath, type AssetRequest } from './asset-by-hash.ts';
 import { requirePlain } from '../../../server/h1/body.ts';
 import { authenticateRequest, type IncomingRequest } from '../../../server/incoming-request.ts';

@@ -1,7 +1,7 @@
 import type { AssetWriter } from '../asset-files.ts';
 import { uploadsAtOnceMax } from '../limits.ts';
-import { requireIntactBody } from '../../../http/content/broken-content.ts';
-import { Failure, failureFrom } from '../../../model/failure.ts';
+import { requireIntactBody } from '../../../core/http/content/broken-content.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import type { RequestBody } from '../../../server/exchange.ts';
 import { passContentOn } from '../../../server/h1/body.ts';
 import { invalidRange } from './upload-fields.ts';

@@ -1,5 +1,5 @@
 import { parseDictionary, type Dictionary } from 'structured-headers';
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 
 /** The part of a file that a request brings (RFC 9110 §14.4, §14.5). */
 export interface UploadRange {

@@ -1,7 +1,7 @@
 import { open as openFile, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import { inspectDataFile, prepareFolder, errorReason } from '../../../store/folder/data-folder.ts';
 import { silenceDiskFullErrors } from '../../../store/folder/full-disk.ts';
 import { openShared, transactSync } from '../../../store/environment.ts';

@@ -1,4 +1,4 @@
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { identityOf } from '../../nodes/log/open-row-log.ts';
 import type { WriteQueue } from '../../../store/log/write-queue.ts';

@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure, stoppingFailure } from '../../../model/failure.ts';
+import { Failure, stoppingFailure } from '../../../core/values/failure.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { copiedRows, putCopiedRows } from '../../../store/log/copied-rows.ts';
 import type { WriteQueue } from '../../../store/log/write-queue.ts';

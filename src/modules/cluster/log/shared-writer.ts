@@ -1,5 +1,5 @@
 import { ABORT } from 'lmdb';
-import { Failure, stoppingFailure } from '../../../model/failure.ts';
+import { Failure, stoppingFailure } from '../../../core/values/failure.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { commitBatchBytesMax, commitBatchMax, lossesMax } from '../../../store/limits.ts';
 import type { DeliveryWriter, PutDelivery } from '../../../store/deliveries/delivery-writer.ts';

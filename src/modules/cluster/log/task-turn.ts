@@ -1,4 +1,4 @@
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import type { Databases } from '../../../store/databases.ts';
 import type { DeliveryWriter, PutDelivery } from '../../../store/deliveries/delivery-writer.ts';
 import { taskSignMs, taskTakeOverMs, taskRetryMs } from '../../../store/limits.ts';

@@ -1,4 +1,4 @@
-import type { ApiKey } from '../../../model/stored/key.ts';
+import type { ApiKey } from '../../../core/values/key.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { storedJson } from '../../../store/encoding.ts';
 import type { WriteQueue } from '../../../store/log/write-queue.ts';

@@ -1,8 +1,8 @@
 import { ownLoginName } from '../../login/section.ts';
 import type { Login } from '../../login/login.ts';
-import { Failure } from '../../../model/failure.ts';
-import { keyNameCharactersMax } from '../../../model/limits.ts';
-import type { ApiKey, Scope } from '../../../model/stored/key.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { keyNameCharactersMax } from '../../../core/values/limits.ts';
+import type { ApiKey, Scope } from '../../../core/values/key.ts';
 import type { LoginSession } from '../../login/login-session.ts';
 import type { LoggedDraft, Store } from '../../../store/store.ts';
 import { defineOperation } from '../../../api/operation.ts';

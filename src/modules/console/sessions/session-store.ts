@@ -1,7 +1,7 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { ChangeAuthor } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { ApiKey } from '../../../model/stored/key.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { ApiKey } from '../../../core/values/key.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
 import { localSessionsMax } from '../../keys/limits.ts';
 

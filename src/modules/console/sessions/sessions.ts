@@ -1,11 +1,11 @@
-import type { StaticOutput } from '../../../model/json/static.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { boundsMembers } from '../../keys/key-bounds.ts';
 import { scopesSchema } from '../../keys/keys.ts';
-import type { Bounds } from '../../../model/stored/bounds.ts';
-import type { FieldList } from '../../../http/reply.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
-import { hasScope, type ApiKey, type Scope } from '../../../model/stored/key.ts';
+import type { Bounds } from '../../../core/values/bounds.ts';
+import type { FieldList } from '../../../core/http/reply.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import { hasScope, type ApiKey, type Scope } from '../../../core/values/key.ts';
 import type { Login } from '../../login/login.ts';
 import type { LoginSession } from '../../login/login-session.ts';
 import type { LoggedDraft } from '../../../store/store.ts';

@@ -1,5 +1,5 @@
 import { parse, TomlError } from 'smol-toml';
-import { isJsonObject } from '../../../model/json/json.ts';
+import { isJsonObject } from '../../../core/values/json/json.ts';
 import type { Conversion, Source } from '../conversion.ts';
 import { syntaxFailure } from '../directive.ts';
 import { fieldOf, type NetlifyHeaders } from './headers.ts';

@@ -1,5 +1,5 @@
 import type { Database } from 'lmdb';
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { keyBytesMax } from '../../../store/encoding.ts';
 

@@ -1,7 +1,7 @@
 import { isDrafted, type SiteDraft } from '../draft.ts';
 import { changeInDraft, draftChangeId, draftVk, waitingSchedule } from '../draft.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { planWrites } from '../../../store/log/write-plan.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
 

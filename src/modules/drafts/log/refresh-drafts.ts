@@ -1,6 +1,6 @@
 import { isRevertible, type Change } from '../../../model/stored/change.ts';
 import { changeInDraft, isDrafted, type DraftedFamily, type SiteDraft } from '../draft.ts';
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import type { StoredTable } from '../../tables/table.ts';
 import type { Databases } from '../../../store/databases.ts';
 import {

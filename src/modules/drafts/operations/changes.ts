@@ -1,4 +1,4 @@
-import type { StaticOutput } from '../../../model/json/static.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { isRevertible } from '../../../model/stored/change.ts';
 import type { DraftedRecordName, Store } from '../../../store/store.ts';
 import { openDraftSeen } from '../bounds.ts';

@@ -1,7 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DraftPreview, SiteDraft } from '../draft.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Store } from '../../../store/store.ts';
 import { isDraftSeen, openDraftSeen } from '../bounds.ts';
 import { authorise } from '../../../api/execute.ts';

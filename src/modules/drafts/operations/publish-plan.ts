@@ -2,8 +2,13 @@ import { createHash, type Hash } from 'node:crypto';
 import { isRevertible, type Change, type RevertibleFamily } from '../../../model/stored/change.ts';
 import { vkInDraft, type DraftedFamily, type SiteDraft } from '../draft.ts';
 import { hookOfSecret } from '../../webhooks/hook.ts';
-import { Failure } from '../../../model/failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import {
+  isJsonObject,
+  sameJson,
+  type Json,
+  type JsonObject,
+} from '../../../core/values/json/json.ts';
 import { foldDrafted } from '../log/refresh-drafts.ts';
 import type { DraftedRecord, DraftedRecordName, LoggedDraft, Reads } from '../../../store/store.ts';
 import { publishInlineRecordsMax } from './limits.ts';

@@ -1,12 +1,12 @@
-import type { StaticInput } from '../../../model/json/static.ts';
+import type { StaticInput } from '../../../core/values/json/static.ts';
 import { isRevertible, type RevertibleFamily, type ToolUse } from '../../../model/stored/change.ts';
 import { eventDraft, ownEvent } from '../../../model/stored/event.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Config } from '../../../config/config.ts';
-import { hasScope, type Scope } from '../../../model/stored/key.ts';
+import { hasScope, type Scope } from '../../../core/values/key.ts';
 import { draftStates, waitingSchedule, type SiteDraft } from '../draft.ts';
-import { parseNamedMoment, type NamedMoment } from '../../../model/time.ts';
+import { parseNamedMoment, type NamedMoment } from '../../../core/values/time.ts';
 import { openDraftNamed } from '../log/draft-store.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
 import { draftSeen, openDraftSeen, type DraftReader } from '../bounds.ts';

@@ -1,7 +1,7 @@
 import type { RevertibleFamily } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import { type JsonObject } from '../../../model/json/json.ts';
-import { hasScope, type Caller, type Scope } from '../../../model/stored/key.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { type JsonObject } from '../../../core/values/json/json.ts';
+import { hasScope, type Caller, type Scope } from '../../../core/values/key.ts';
 import type { Reads } from '../../../store/store.ts';
 import { accessTo, scopesFor } from '../../tables/rows/access.ts';
 import { rowTable, withoutHidden } from '../../tables/rows/compiled-tables.ts';

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { RevertibleFamily } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
-import { hasScope, type Caller } from '../../../model/stored/key.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import { hasScope, type Caller } from '../../../core/values/key.ts';
 import { foldRows } from '../../../store/log/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
 import { draftSeen } from '../bounds.ts';

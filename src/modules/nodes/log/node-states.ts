@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { keyOf, storedJson } from '../../../store/encoding.ts';
 import type { WriteQueue } from '../../../store/log/write-queue.ts';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Change } from '../../../model/stored/change.ts';
 import { changeInDraft } from '../../drafts/draft.ts';
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import { hookOfSecret, secretRecordId, type HookSecret } from '../../webhooks/hook.ts';
 import { schemaVersion, type Databases } from '../../../store/databases.ts';
 import { keyOf, storedJson } from '../../../store/encoding.ts';

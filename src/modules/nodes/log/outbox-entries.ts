@@ -1,7 +1,7 @@
 import { eventOf, type WaymarkEvent } from '../../../model/stored/event.ts';
 import type { Change } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import { sizeText } from '../../../model/common/units.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { sizeText } from '../../../core/values/units.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { seqMax, storedJson } from '../../../store/encoding.ts';
 import { outboxKeptMax, outboxTidiedMax } from '../../../store/limits.ts';

@@ -1,5 +1,5 @@
-import type { FailureCode } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { FailureCode } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 
 /** The operation whose entries are events; `v` of such an entry has the fields of the event. */
 export const eventInsert = 'svc1.event.insert';

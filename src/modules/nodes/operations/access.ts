@@ -1,5 +1,5 @@
-import type { StaticInput } from '../../../model/json/static.ts';
-import { Failure } from '../../../model/failure.ts';
+import type { StaticInput } from '../../../core/values/json/static.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import type { Store } from '../../../store/store.ts';
 import type { Call } from '../../../api/operation.ts';
 

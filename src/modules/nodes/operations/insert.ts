@@ -1,7 +1,7 @@
-import type { Static, StaticInput } from '../../../model/json/static.ts';
-import { failureFrom, Failure } from '../../../model/failure.ts';
-import { hasScope } from '../../../model/stored/key.ts';
-import { parseDateTime } from '../../../model/time.ts';
+import type { Static, StaticInput } from '../../../core/values/json/static.ts';
+import { failureFrom, Failure } from '../../../core/values/failure.ts';
+import { hasScope } from '../../../core/values/key.ts';
+import { parseDateTime } from '../../../core/values/time.ts';
 import { eventInsert, rowInsert } from '../log/outbox.ts';
 import { authorOf, defineOperation, type Call } from '../../../api/operation.ts';
 import { storeTakenEvent, type EventParts } from '../../webhooks/operations/events.ts';

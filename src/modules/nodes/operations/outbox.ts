@@ -1,5 +1,5 @@
-import type { StaticOutput } from '../../../model/json/static.ts';
-import { Failure } from '../../../model/failure.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
 import type { OutboxEntry } from '../log/outbox.ts';
 import type { Store } from '../../../store/store.ts';

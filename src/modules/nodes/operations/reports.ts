@@ -1,6 +1,6 @@
-import type { StaticInput } from '../../../model/json/static.ts';
+import type { StaticInput } from '../../../core/values/json/static.ts';
 import type { Node } from '../../webhooks/hook.ts';
-import type { Log } from '../../../observability/log.ts';
+import type { Log } from '../../../core/report/log.ts';
 import type { NodeState } from '../log/node-states.ts';
 import type { Store } from '../../../store/store.ts';
 import { defineOperation } from '../../../api/operation.ts';

@@ -1,6 +1,6 @@
 import type { Change, ChangeAuthor } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { rowInsert } from '../log/outbox.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
 import type { Call, Operation, OperationResult } from '../../../api/operation.ts';

@@ -1,4 +1,4 @@
-import { isInside, type Bounds } from '../../../model/stored/bounds.ts';
+import { isInside, type Bounds } from '../../../core/values/bounds.ts';
 import type {
   CandidateExplanation,
   ExplainedSource,

@@ -4,11 +4,11 @@ import {
   isRuleInside,
   type BoundedPlace,
   type Bounds,
-} from '../../../model/stored/bounds.ts';
+} from '../../../core/values/bounds.ts';
 import { mergeFields, type Change } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../../model/json/json.ts';
-import type { Caller } from '../../../model/stored/key.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
+import type { Caller } from '../../../core/values/key.ts';
 import type { Rule, StoredRule } from '../rule.ts';
 import { foldRows, foldRule } from '../../../store/log/fold.ts';
 import type { PastRules, Reads } from '../../../store/store.ts';

@@ -1,4 +1,4 @@
-import { folderOf, isInside, type Bounds } from '../../../model/stored/bounds.ts';
+import { folderOf, isInside, type Bounds } from '../../../core/values/bounds.ts';
 import type { TreeReads } from '../log/path-tree.ts';
 
 /** A node at which the tree of a bound key begins. */

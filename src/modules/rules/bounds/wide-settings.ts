@@ -1,6 +1,6 @@
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
-import type { Bounds } from '../../../model/stored/bounds.ts';
-import { isJsonObject, type Json } from '../../../model/json/json.ts';
+import type { Bounds } from '../../../core/values/bounds.ts';
+import { isJsonObject, type Json } from '../../../core/values/json/json.ts';
 import type { Rule } from '../rule.ts';
 
 /** A setting of a page rule by which it reaches more than its paths. */

@@ -1,4 +1,4 @@
-import { isWildcardPath } from '../../../model/path.ts';
+import { isWildcardPath } from '../../../core/values/path.ts';
 import { matchingOrigin, type StoredRule } from '../rule.ts';
 import type { Databases } from '../../../store/databases.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Database } from 'lmdb';
-import { Failure } from '../../../model/failure.ts';
-import { isWildcardPath } from '../../../model/path.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { isWildcardPath } from '../../../core/values/path.ts';
 import type { StoredRule } from '../rule.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { keyOf, storedJson } from '../../../store/encoding.ts';

@@ -1,5 +1,5 @@
 import type { Rule } from '../rule.ts';
-import { namedMoment } from '../../../model/time.ts';
+import { namedMoment } from '../../../core/values/time.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { keyOf, storedJson } from '../../../store/encoding.ts';
 import type { Reads, RuleTime } from '../../../store/store.ts';

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { waitingMembersMax } from '../../../api/limits.ts';
 import { enginedataProblems, type EnginedataPlacing } from './enginedata.ts';
 

@@ -1,17 +1,17 @@
-import type { StaticInput } from '../../../model/json/static.ts';
+import type { StaticInput } from '../../../core/values/json/static.ts';
 import { conditionTypes } from '../../../breadcrumbs/conditions/table.ts';
-import { methodBytesMax } from '../../../http/limits.ts';
-import { takeParameter } from '../../../http/query.ts';
-import type { RequestTarget } from '../../../http/request.ts';
+import { methodBytesMax } from '../../../core/http/limits.ts';
+import { takeParameter } from '../../../core/http/query.ts';
+import type { RequestTarget } from '../../../core/http/request.ts';
 import {
   lossCodes,
   sourceNames,
   type Explanation,
   type Winner,
 } from '../../../model/explanation.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { Caller } from '../../../model/stored/key.ts';
-import { servicePath, urlOf } from '../../../model/path.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { Caller } from '../../../core/values/key.ts';
+import { servicePath, urlOf } from '../../../core/values/path.ts';
 import { ruleKinds } from '../rule.ts';
 import { boundExplanation } from '../bounds/explanation.ts';
 import { requireInside } from '../bounds/rules.ts';

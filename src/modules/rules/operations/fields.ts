@@ -1,24 +1,24 @@
 import { isAssetName } from '../../assets/asset.ts';
-import { parseMediaType } from '../../../http/representation/mediatype.ts';
-import { parseOrigin } from '../../../model/network/authority.ts';
+import { parseMediaType } from '../../../core/http/representation/mediatype.ts';
+import { parseOrigin } from '../../../core/values/network/authority.ts';
 import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../rule.ts';
-import { parseDateTime, parseNamedMoment, storedMoment } from '../../../model/time.ts';
-import type { NamedMoment } from '../../../model/time.ts';
+import { parseDateTime, parseNamedMoment, storedMoment } from '../../../core/values/time.ts';
+import type { NamedMoment } from '../../../core/values/time.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
-import { Failure, failureFrom } from '../../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { customHeadersMax } from '../../../config/limits.ts';
 import { answerFieldName, fieldValue } from '../../../config/headers.ts';
 import { plainName } from '../../../config/values.ts';
-import { unknownVariable } from '../../../http/headers/field-template.ts';
+import { unknownVariable } from '../../../core/http/field-template.ts';
 import {
   contentBytesMax,
   enginedataBytesMax,
   ruleHeadersBytesMax,
   wildcardPathBytesMax,
 } from './limits.ts';
-import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../../model/limits.ts';
-import { canonicalPath, encodeNonAscii } from '../../../model/path.ts';
+import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../../core/values/limits.ts';
+import { canonicalPath, encodeNonAscii } from '../../../core/values/path.ts';
 
 /** The properties of a write that decide whether a value is valid. */
 export interface Placing {

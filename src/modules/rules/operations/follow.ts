@@ -1,5 +1,5 @@
-import { isRuleInside, type Bounds } from '../../../model/stored/bounds.ts';
-import { originBytesMax, pathBytesMax } from '../../../model/limits.ts';
+import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
+import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
 import type { StoredRule } from '../rule.ts';
 import { requireInside } from '../bounds/rules.ts';
 import { defineOperation } from '../../../api/operation.ts';

@@ -1,10 +1,10 @@
-import type { Reply } from '../../../http/reply.ts';
-import { limitFreshness } from '../../../http/representation/limited-freshness.ts';
-import type { Fields } from '../../../http/request.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
-import { headerBlockBytesMax, headerFieldsMax } from '../../../http/limits.ts';
-import type { Visitor } from '../../../model/visitor.ts';
+import type { Reply } from '../../../core/http/reply.ts';
+import { limitFreshness } from '../../../core/http/representation/limited-freshness.ts';
+import type { Fields } from '../../../core/http/request.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import { headerBlockBytesMax, headerFieldsMax } from '../../../core/http/limits.ts';
+import type { Visitor } from '../../../core/http/visitor.ts';
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
 import { asOfProperty, timeThen } from '../../../api/records/moment.ts';
 import { defineOperation, type Call } from '../../../api/operation.ts';

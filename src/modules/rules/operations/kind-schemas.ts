@@ -1,6 +1,6 @@
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { balances } from '../../proxy/balance.ts';
-import { fetchRetriesMax, fetchSourcesMax, sourceWeightMax } from '../../../model/limits.ts';
+import { fetchRetriesMax, fetchSourcesMax, sourceWeightMax } from '../../../core/values/limits.ts';
 import type { RuleKind } from '../rule.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
 

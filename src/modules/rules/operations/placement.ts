@@ -1,5 +1,5 @@
-import { Failure } from '../../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { ruleKinds, type Rule } from '../rule.ts';
 import {
   placeRecord,

@@ -1,12 +1,12 @@
-import { preferredLanguage } from '../../../http/representation/negotiation.ts';
+import { preferredLanguage } from '../../../core/http/representation/negotiation.ts';
 import type { VisitorTraits } from '../../../breadcrumbs/condition.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { previewFields } from '../../../breadcrumbs/conditions/table.ts';
-import type { Fields } from '../../../http/request.ts';
-import { Failure } from '../../../model/failure.ts';
-import { hasScope } from '../../../model/stored/key.ts';
-import type { Location } from '../../../model/visitor.ts';
-import type { Visitor } from '../../../model/visitor.ts';
+import type { Fields } from '../../../core/http/request.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { hasScope } from '../../../core/values/key.ts';
+import type { Location } from '../../../core/http/visitor.ts';
+import type { Visitor } from '../../../core/http/visitor.ts';
 import { bucketOf, seedOf } from '../../visitors/bucket.ts';
 import type { Call } from '../../../api/operation.ts';
 

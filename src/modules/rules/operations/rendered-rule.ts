@@ -1,10 +1,10 @@
 import { chooseRenderBranch, renderWhenOf } from '../../breadcrumbs/render-when.ts';
 import type { Branch, Dependencies } from '../../../breadcrumbs/when.ts';
 import type { FoundRule } from '../rule.ts';
-import { isJsonObject, type JsonObject } from '../../../model/json/json.ts';
-import { jsonDigest, preparedFor } from '../../../model/json/prepared-json.ts';
+import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
+import { jsonDigest, preparedFor } from '../../../core/values/json/prepared-json.ts';
 import type { Rule } from '../rule.ts';
-import type { Visitor } from '../../../model/visitor.ts';
+import type { Visitor } from '../../../core/http/visitor.ts';
 import type { OperationResult } from '../../../api/operation.ts';
 import { etagOfDigest } from '../../../api/records/read.ts';
 import { publicData, serverFields } from './rule-view.ts';

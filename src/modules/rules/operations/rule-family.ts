@@ -1,9 +1,9 @@
 import { maskedValue, replaceFormerHeaders } from '../../../model/stored/former-headers.ts';
 import { plainName } from '../../../config/values.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { Json, JsonObject } from '../../../model/json/json.ts';
-import { hasScope } from '../../../model/stored/key.ts';
-import { canonicalPath, encodeNonAscii } from '../../../model/path.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { Json, JsonObject } from '../../../core/values/json/json.ts';
+import { hasScope } from '../../../core/values/key.ts';
+import { canonicalPath, encodeNonAscii } from '../../../core/values/path.ts';
 import {
   isValidAt,
   ruleKinds,
@@ -12,7 +12,7 @@ import {
   type RuleContent,
   type StoredRule,
 } from '../rule.ts';
-import { storedMomentMs } from '../../../model/time.ts';
+import { storedMomentMs } from '../../../core/values/time.ts';
 import { foldRule } from '../../../store/log/fold.ts';
 import type { Reads } from '../../../store/store.ts';
 import type { Call } from '../../../api/operation.ts';

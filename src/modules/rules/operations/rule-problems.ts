@@ -1,9 +1,9 @@
-import { nearestName } from '../../../model/common/nearest.ts';
-import type { Cidr } from '../../../model/network/cidr.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
-import { servicePath } from '../../../model/path.ts';
-import { Failure, type Problem, type ProblemReason } from '../../../model/failure.ts';
-import { storedMomentMs } from '../../../model/time.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
+import type { Cidr } from '../../../core/values/network/cidr.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
+import { servicePath } from '../../../core/values/path.ts';
+import { Failure, type Problem, type ProblemReason } from '../../../core/values/failure.ts';
+import { storedMomentMs } from '../../../core/values/time.ts';
 import { ruleKinds, type Rule } from '../rule.ts';
 import { urlAddressProblem } from '../../../outbound/address.ts';
 import { problemsMax } from '../../../api/limits.ts';

@@ -1,10 +1,10 @@
 import { assetNameBytesMax } from '../../assets/limits.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import {
   breadcrumbKeyCharactersMax,
   originBytesMax,
   tableCharactersMax,
-} from '../../../model/limits.ts';
+} from '../../../core/values/limits.ts';
 import { ruleKinds, type Rule } from '../rule.ts';
 import { customHeadersMax } from '../../../config/limits.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';

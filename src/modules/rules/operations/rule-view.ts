@@ -1,5 +1,5 @@
 import type { FoundRule } from '../rule.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Rule } from '../rule.ts';
 
 /** The members that the configuration adds to a page rule in answers. */

@@ -1,5 +1,5 @@
-import type { Problem } from '../../../model/failure.ts';
-import { requestPathOf, type CanonicalPath } from '../../../model/path.ts';
+import type { Problem } from '../../../core/values/failure.ts';
+import { requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
 import type { Candidate, Rule } from '../rule.ts';
 import { sortByPrecedence, lossReason } from '../matcher.ts';
 import type { Reads } from '../../../store/store.ts';

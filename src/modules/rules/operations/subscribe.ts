@@ -1,11 +1,11 @@
-import type { StaticInput } from '../../../model/json/static.ts';
-import { isRuleInside, type Bounds } from '../../../model/stored/bounds.ts';
+import type { StaticInput } from '../../../core/values/json/static.ts';
+import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
 import { actions } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
-import { originBytesMax, pathBytesMax } from '../../../model/limits.ts';
-import { canonicalPath, encodeNonAscii } from '../../../model/path.ts';
-import { preparedFor } from '../../../model/json/prepared-json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
+import { canonicalPath, encodeNonAscii } from '../../../core/values/path.ts';
+import { preparedFor } from '../../../core/values/json/prepared-json.ts';
 import type { StoredRule } from '../rule.ts';
 import type { RuleChange } from '../../../store/store.ts';
 import { defineOperation } from '../../../api/operation.ts';

@@ -1,8 +1,8 @@
-import { isRuleInside } from '../../../model/stored/bounds.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import { isRuleInside } from '../../../core/values/bounds.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { ruleKinds } from '../rule.ts';
-import { namedMoment } from '../../../model/time.ts';
+import { namedMoment } from '../../../core/values/time.ts';
 import type { Reads, RuleTime } from '../../../store/store.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax } from '../../../api/limits.ts';

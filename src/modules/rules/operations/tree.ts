@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { Bounds } from '../../../model/stored/bounds.ts';
-import { Failure } from '../../../model/failure.ts';
-import { originBytesMax, pathBytesMax } from '../../../model/limits.ts';
-import { hasScope, type Caller } from '../../../model/stored/key.ts';
-import { isWildcardPath } from '../../../model/path.ts';
+import type { Bounds } from '../../../core/values/bounds.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
+import { hasScope, type Caller } from '../../../core/values/key.ts';
+import { isWildcardPath } from '../../../core/values/path.ts';
 import { ruleKinds, type RuleKind } from '../rule.ts';
 import type { FolderName } from '../../files/folder-names.ts';
 import type { Store } from '../../../store/store.ts';

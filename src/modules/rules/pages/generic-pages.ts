@@ -1,9 +1,9 @@
-import { pageFields } from '../../../http/content/page-fields.ts';
-import type { PublicFile } from '../../../http/content/page.ts';
-import { isEmptyStatus, noBody, withoutFields, type Reply } from '../../../http/reply.ts';
-import type { ContentRequest, Fields } from '../../../http/request.ts';
+import { pageFields } from '../../../core/http/content/page-fields.ts';
+import type { PublicFile } from '../../../core/http/content/page.ts';
+import { isEmptyStatus, noBody, withoutFields, type Reply } from '../../../core/http/reply.ts';
+import type { ContentRequest, Fields } from '../../../core/http/request.ts';
 import { winnerName, type Explanation } from '../../../model/explanation.ts';
-import { canonicalPath, requestPathOf, type CanonicalPath } from '../../../model/path.ts';
+import { canonicalPath, requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
 import type { FoundRule, Rule } from '../rule.ts';
 import type { ReplyOrPromise, PageRequest, ExpectedReply } from '../../../rules/source.ts';
 import type { PublicFileReplies } from '../../console/public-files.ts';

@@ -1,5 +1,5 @@
-import type { ContentRequest } from '../../../http/request.ts';
-import type { Reply } from '../../../http/reply.ts';
+import type { ContentRequest } from '../../../core/http/request.ts';
+import type { Reply } from '../../../core/http/reply.ts';
 import {
   applyChanges,
   createFieldChanges,

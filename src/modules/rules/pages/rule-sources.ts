@@ -10,10 +10,10 @@ import {
   type ResolvedBreadcrumb,
 } from '../../breadcrumbs/resolve.ts';
 import type { CountVisit } from '../../breadcrumbs/visit-counter.ts';
-import type { Reply } from '../../../http/reply.ts';
-import { isRead, type ContentRequest, type Fields } from '../../../http/request.ts';
-import { withVary } from '../../../http/vary.ts';
-import { failureFrom, type Failure } from '../../../model/failure.ts';
+import type { Reply } from '../../../core/http/reply.ts';
+import { isRead, type ContentRequest, type Fields } from '../../../core/http/request.ts';
+import { withVary } from '../../../core/http/vary.ts';
+import { failureFrom, type Failure } from '../../../core/values/failure.ts';
 import type { FoundRule } from '../rule.ts';
 import { accessOf, proxyName, ruleName, type Rule, type StoredRule } from '../rule.ts';
 import type { GenericPages } from './generic-pages.ts';

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { Operations } from '../../../client/operations.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { ruleKinds } from '../rule.ts';
 import { UsageError } from '../../../cli/command.ts';
 import { callApi, type ApiTarget } from '../../../cli/remote/api-client.ts';
 import type { Subcommand, SubcommandResult } from '../../../cli/remote/client-command.ts';
-import { counted } from '../../../model/common/units.ts';
+import { counted } from '../../../core/values/units.ts';
 
 type Replaced = Operations['userinterface.replace']['output'];
 type Report = Extract<Replaced, { readonly done: false }>;

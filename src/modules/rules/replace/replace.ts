@@ -1,8 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Failure, failureFrom } from '../../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../../model/json/json.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import { ruleKinds, type Rule } from '../rule.ts';
-import type { StaticInput } from '../../../model/json/static.ts';
+import type { StaticInput } from '../../../core/values/json/static.ts';
 import type { Decision, LoggedDraft, Reads } from '../../../store/store.ts';
 import { authorise } from '../../../api/execute.ts';
 import { listRowsDefault } from '../../../api/limits.ts';

@@ -1,9 +1,9 @@
 import { Script, createContext } from 'node:vm';
 import { contentBytesMax } from '../operations/limits.ts';
-import { Failure, failureFrom } from '../../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import type { Rule } from '../rule.ts';
-import { linearSearch } from '../../../tables/linear-pattern.ts';
+import { linearSearch } from '../../../core/values/linear-pattern.ts';
 import {
   foundInFieldMax,
   foundShownMax,

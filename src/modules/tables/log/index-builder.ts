@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Log } from '../../../observability/log.ts';
+import type { Log } from '../../../core/report/log.ts';
 import { backgroundPollMs, indexBuildRetryMs } from '../../../store/limits.ts';
 import type { Store } from '../../../store/store.ts';
 

@@ -1,6 +1,6 @@
 import type { Change } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row, type Scalar, type StoredRow } from '../row.ts';
 import { tableIndexes, type StoredTable, type TableIndexes } from '../table.ts';
 import { keyOf } from '../../../store/encoding.ts';
@@ -14,7 +14,7 @@ import type {
   PlannedEntry,
   Transition,
 } from '../../../store/log/planned-entries.ts';
-import { counted } from '../../../model/common/units.ts';
+import { counted } from '../../../core/values/units.ts';
 
 /** A table in the middle of a decision. */
 interface PlannedTable {

@@ -1,5 +1,5 @@
 import type { Database } from 'lmdb';
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import { scalarOf, type Row, type Scalar, type StoredRow } from '../row.ts';
 import type { StoredTable } from '../table.ts';
 import type { Databases } from '../../../store/databases.ts';

@@ -1,4 +1,4 @@
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import type { StoredRow } from '../row.ts';
 import { tableIndexes, type StoredTable } from '../table.ts';
 import type { Databases } from '../../../store/databases.ts';

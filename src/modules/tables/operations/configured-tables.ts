@@ -1,12 +1,12 @@
-import { Failure } from '../../../model/failure.ts';
-import { sameJson, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { sameJson, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import type { StoredTable, TableDefinition } from '../table.ts';
-import type { Log } from '../../../observability/log.ts';
+import type { Log } from '../../../core/report/log.ts';
 import type { LoggedDraft, Reads, Store } from '../../../store/store.ts';
 import { definitionFields } from '../definition.ts';
 import { rowChecksAuthor } from './row-checks.ts';
 import { schemaEffect, type SchemaEffect } from './schema-change.ts';
-import { counted } from '../../../model/common/units.ts';
+import { counted } from '../../../core/values/units.ts';
 
 /** A table of the ini file. */
 interface ConfiguredTable {

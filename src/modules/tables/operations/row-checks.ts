@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { backgroundPollMs } from '../../../store/limits.ts';
 import type { LoggedDraft, Store } from '../../../store/store.ts';
-import { reasonOf, type Log } from '../../../observability/log.ts';
+import { reasonOf, type Log } from '../../../core/report/log.ts';
 import type { StoredTable } from '../table.ts';
 import { examinedRecords } from '../../../api/records/list.ts';
 import { rowTable } from '../rows/compiled-tables.ts';

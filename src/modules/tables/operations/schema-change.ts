@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { mergeFields } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import { canonicalJson, sameJson, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import {
+  canonicalJson,
+  sameJson,
+  type Json,
+  type JsonObject,
+} from '../../../core/values/json/json.ts';
 import type { Row } from '../row.ts';
 import type { TableDefinition } from '../table.ts';
 import type { Reads } from '../../../store/store.ts';

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { RecordSchema } from '../../../api/records/schema.ts';
 
 const text = { type: 'string' } as const;

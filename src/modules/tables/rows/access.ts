@@ -1,5 +1,5 @@
-import { Failure } from '../../../model/failure.ts';
-import { hasScope, isScope, type Caller, type Scope } from '../../../model/stored/key.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { hasScope, isScope, type Caller, type Scope } from '../../../core/values/key.ts';
 import type { Row } from '../row.ts';
 import type { TableDefinition } from '../table.ts';
 import type { RecordOperation } from '../../../api/records/family.ts';

@@ -1,7 +1,7 @@
-import { addressNetwork } from '../../../model/network/cidr.ts';
-import { Failure } from '../../../model/failure.ts';
-import { createLruCache } from '../../../model/common/lru-cache.ts';
-import type { Metric } from '../../../observability/metrics.ts';
+import { addressNetwork } from '../../../core/values/network/cidr.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { createLruCache } from '../../../core/values/lru-cache.ts';
+import type { Metric } from '../../../core/report/metrics.ts';
 import { anonymousAddressesMax, anonymousWritesPerMinuteMax } from './limits.ts';
 
 /** Limits the writes of callers without a key or user, and counts the discarded ones. */

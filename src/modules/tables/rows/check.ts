@@ -1,6 +1,6 @@
 import { mergeFields } from '../../../model/stored/change.ts';
-import { failureFrom, type Problem } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import { failureFrom, type Problem } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Row } from '../row.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import { problemsMember } from '../../../api/problems.ts';

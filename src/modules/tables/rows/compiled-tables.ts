@@ -1,4 +1,4 @@
-import { isJsonObject, type JsonObject } from '../../../model/json/json.ts';
+import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import type { StoredTable } from '../table.ts';
 import type { Reads } from '../../../store/store.ts';
 import { compileTable, type CompiledTable } from '../compiled-table.ts';

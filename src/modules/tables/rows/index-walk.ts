@@ -1,4 +1,4 @@
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import { scalarOf, type Row } from '../row.ts';
 import type { IndexRange, Reads } from '../../../store/store.ts';
 import type { RecordStep } from '../../../api/records/family.ts';

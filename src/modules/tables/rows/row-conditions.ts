@@ -1,5 +1,5 @@
-import { Failure } from '../../../model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row, type Scalar } from '../row.ts';
 import { tableIndexes } from '../table.ts';
 import type { IndexRange } from '../../../store/store.ts';

@@ -1,13 +1,18 @@
-import { Failure } from '../../../model/failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../../model/json/json.ts';
-import { needsUser } from '../../../model/visitor.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import {
+  isJsonObject,
+  sameJson,
+  type Json,
+  type JsonObject,
+} from '../../../core/values/json/json.ts';
+import { needsUser } from '../../../core/http/visitor.ts';
 import { fieldOf, scalarOf, type Row } from '../row.ts';
 import { foldRow } from '../../../store/log/fold.ts';
 import type { TableDefinition } from '../table.ts';
 import type { Reads } from '../../../store/store.ts';
-import { addressNetwork } from '../../../model/network/cidr.ts';
-import { hasScope } from '../../../model/stored/key.ts';
-import { nearestName } from '../../../model/common/nearest.ts';
+import { addressNetwork } from '../../../core/values/network/cidr.ts';
+import { hasScope } from '../../../core/values/key.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
 import type { Call } from '../../../api/operation.ts';
 import { requireKnownFields } from '../../../api/problems.ts';
 import { seqOfMoment } from '../../../api/records/moment.ts';

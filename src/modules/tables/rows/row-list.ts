@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Failure } from '../../../model/failure.ts';
-import { isJsonObject, type JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row } from '../row.ts';
 import type { Reads, SearchStep } from '../../../store/store.ts';
 import { ruleCharacters } from '../../../api/limits.ts';

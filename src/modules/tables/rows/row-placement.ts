@@ -1,5 +1,5 @@
-import { Failure } from '../../../model/failure.ts';
-import { objectOf, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { objectOf, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import type { Row } from '../row.ts';
 import type { CompiledTable, TableField } from '../compiled-table.ts';
 import {

@@ -1,5 +1,5 @@
-import type { Problem } from '../../../model/failure.ts';
-import type { Json } from '../../../model/json/json.ts';
+import type { Problem } from '../../../core/values/failure.ts';
+import type { Json } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row, type StoredRow } from '../row.ts';
 import type { Reads } from '../../../store/store.ts';
 import type { CompiledTable, TableField } from '../compiled-table.ts';

@@ -1,7 +1,7 @@
-import type { StaticOutput } from '../../../model/json/static.ts';
-import type { Json, JsonObject } from '../../../model/json/json.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import type { Json, JsonObject } from '../../../core/values/json/json.ts';
 import { fieldOf, type Row } from '../row.ts';
-import { jsonDigest } from '../../../model/json/prepared-json.ts';
+import { jsonDigest } from '../../../core/values/json/prepared-json.ts';
 import { tableIndexes } from '../table.ts';
 import type { Reads } from '../../../store/store.ts';
 import type { TableField } from '../compiled-table.ts';

@@ -1,4 +1,4 @@
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import type { Call } from '../../../api/operation.ts';
 
 /** Whether a page of this site, or a program that is no browser, has caused a call. */

@@ -1,8 +1,8 @@
 import { actions } from '../../../model/stored/change.ts';
-import { Failure } from '../../../model/failure.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Row } from '../row.ts';
-import { needsUser } from '../../../model/visitor.ts';
+import { needsUser } from '../../../core/http/visitor.ts';
 import type { RecordChange } from '../../../store/store.ts';
 import { defineOperation, type Call } from '../../../api/operation.ts';
 import { fromSeqProperty, streamFrom } from '../../../api/rules/stream.ts';

@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'lmdb';
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { dueOf, nOf, queueOf } from '../../webhooks/log/delivery-keys.ts';
 import { seqBytes } from '../../../store/encoding.ts';

@@ -1,5 +1,5 @@
-import { headerBlockBytesMax } from '../../../http/limits.ts';
-import { deviceClasses, isDeviceClass, type DeviceClass } from '../../../model/visitor.ts';
+import { headerBlockBytesMax } from '../../../core/http/limits.ts';
+import { deviceClasses, isDeviceClass, type DeviceClass } from '../../../core/http/visitor.ts';
 import { clientHintFields } from '../device.ts';
 import {
   defineCondition,

@@ -1,6 +1,6 @@
-import { parseAddress } from '../../../model/network/cidr.ts';
-import { Networks } from '../../../model/network/networks.ts';
-import { countryCode, placeName } from '../../../model/visitor.ts';
+import { parseAddress } from '../../../core/values/network/cidr.ts';
+import { Networks } from '../../../core/values/network/networks.ts';
+import { countryCode, placeName } from '../../../core/http/visitor.ts';
 import {
   defineCondition,
   listOf,

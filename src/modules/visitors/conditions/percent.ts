@@ -1,4 +1,4 @@
-import { millionths } from '../../../model/visitor.ts';
+import { millionths } from '../../../core/http/visitor.ts';
 import { seedInCookie, seedCookie } from '../bucket.ts';
 import type { Condition, ConditionType } from '../../../breadcrumbs/condition.ts';
 

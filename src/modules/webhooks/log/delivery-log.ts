@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import type { Node } from '../hook.ts';
 import type { Databases } from '../../../store/databases.ts';
 import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../../../store/limits.ts';

@@ -1,8 +1,8 @@
-import type { StaticOutput } from '../../../model/json/static.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { batchId } from '../../../model/stored/event.ts';
-import { Failure } from '../../../model/failure.ts';
-import { hasScope, type Caller } from '../../../model/stored/key.ts';
-import { isJsonObject } from '../../../model/json/json.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { hasScope, type Caller } from '../../../core/values/key.ts';
+import { isJsonObject } from '../../../core/values/json/json.ts';
 import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
 import { deliveriesExaminedMax, listedAnswerCharactersMax } from './limits.ts';
 import { attemptOutcomes, type NumberedAttempt, type QueueKey } from '../log/deliveries.ts';

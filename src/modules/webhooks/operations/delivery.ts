@@ -1,5 +1,5 @@
-import type { StaticOutput } from '../../../model/json/static.ts';
-import { Failure } from '../../../model/failure.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import { isHookHeader, type Hook } from '../hook.ts';
 import type { NumberedAttempt } from '../log/deliveries.ts';
 import type { Store } from '../../../store/store.ts';

@@ -1,4 +1,4 @@
-import type { StaticOutput } from '../../../model/json/static.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { eventOf, type WaymarkEvent } from '../../../model/stored/event.ts';
 import {

@@ -1,5 +1,5 @@
 import { knownEventTypes } from '../../../model/stored/event-types.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import { createValidators } from '../../../api/schema-validators.ts';
 

@@ -1,6 +1,6 @@
-import type { StaticInput, StaticOutput } from '../../../model/json/static.ts';
-import { parseDateTime } from '../../../model/time.ts';
-import { Failure } from '../../../model/failure.ts';
+import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
+import { parseDateTime } from '../../../core/values/time.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import {
   eventDraft,
   isEventType,
@@ -11,11 +11,11 @@ import {
   type WaymarkEvent,
 } from '../../../model/stored/event.ts';
 import { isDeliveredOn, hookMatches, placeOf, type Hook, type Node } from '../hook.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
-import { limitLogMs } from '../../../observability/limits.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import { limitLogMs } from '../../../core/report/limits.ts';
 import { eventDataBytesMax } from '../limits.ts';
-import type { Problem } from '../../../model/failure.ts';
-import type { Log } from '../../../observability/log.ts';
+import type { Problem } from '../../../core/values/failure.ts';
+import type { Log } from '../../../core/report/log.ts';
 import { eventInsert, type OutboxClaim } from '../../nodes/log/outbox.ts';
 import type { Decision, Reads, Store, StoredVkClaim } from '../../../store/store.ts';
 import {

@@ -1,5 +1,5 @@
-import type { Json } from '../../../model/json/json.ts';
-import type { Problem } from '../../../model/failure.ts';
+import type { Json } from '../../../core/values/json/json.ts';
+import type { Problem } from '../../../core/values/failure.ts';
 
 /** The result of reading a value for a field of a hook. */
 export interface FieldReading {

@@ -1,4 +1,4 @@
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import {
   isDelivered,
   isExecutedOn,
@@ -8,9 +8,9 @@ import {
   type Node,
   type StoredHook,
 } from '../hook.ts';
-import type { Cidr } from '../../../model/network/cidr.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
-import type { Log } from '../../../observability/log.ts';
+import type { Cidr } from '../../../core/values/network/cidr.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import type { Log } from '../../../core/report/log.ts';
 import { foldHook } from '../../../store/log/fold.ts';
 import type { LoggedDraft, Reads, Store } from '../../../store/store.ts';
 import type {

@@ -1,9 +1,9 @@
-import { nearestName } from '../../../model/common/nearest.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
 import { isEventType } from '../../../model/stored/event.ts';
 import { withheldValue } from '../../../model/stored/former-headers.ts';
 import { hookHeaderMistake } from '../hook.ts';
 import { anyEvent, hookMethods } from '../hook.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import {
   hookEventsMax,
   hookFieldCharactersMax,
@@ -15,7 +15,7 @@ import {
   hookUrlCharactersMax,
 } from './limits.ts';
 import { customHeadersMax } from '../../../config/limits.ts';
-import type { Problem, ProblemReason } from '../../../model/failure.ts';
+import type { Problem, ProblemReason } from '../../../core/values/failure.ts';
 import { outboundUrl } from '../../../outbound/url.ts';
 import { readFrequency } from './hook-frequency.ts';
 import { wholeNumber, type FieldReading } from './field-reading.ts';

@@ -1,10 +1,10 @@
-import { nearestName } from '../../../model/common/nearest.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
 import type { HookBatch } from '../hook.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { hookBatchBytesMax } from '../limits.ts';
-import type { Problem } from '../../../model/failure.ts';
-import { isTimeZone, minutesOfDay } from '../../../model/time.ts';
-import { durationMs, sizeBytes } from '../../../model/common/units.ts';
+import type { Problem } from '../../../core/values/failure.ts';
+import { isTimeZone, minutesOfDay } from '../../../core/values/time.ts';
+import { durationMs, sizeBytes } from '../../../core/values/units.ts';
 import { unknownField } from '../../../api/problems.ts';
 import { wholeNumber, type FieldReading } from './field-reading.ts';
 import {

@@ -1,9 +1,9 @@
-import type { Cidr } from '../../../model/network/cidr.ts';
-import { Failure } from '../../../model/failure.ts';
+import type { Cidr } from '../../../core/values/network/cidr.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import { isExecutedOn, waitingFields, type Hook, type Node } from '../hook.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../model/json/json.ts';
-import type { Problem } from '../../../model/failure.ts';
-import { nearestName } from '../../../model/common/nearest.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
+import type { Problem } from '../../../core/values/failure.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
 import { urlAddressProblem } from '../../../outbound/address.ts';
 import type { Reads, Store } from '../../../store/store.ts';
 import { unknownField } from '../../../api/problems.ts';

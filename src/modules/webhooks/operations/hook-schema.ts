@@ -1,6 +1,6 @@
 import { customHeadersMax } from '../../../config/limits.ts';
 import { hookMethods, type Hook } from '../hook.ts';
-import type { JsonObject } from '../../../model/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { RecordSchema } from '../../../api/records/schema.ts';
 import {
   hookBatchEventsMax,

@@ -1,7 +1,7 @@
-import type { StaticInput, StaticOutput } from '../../../model/json/static.ts';
+import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { batchId } from '../../../model/stored/event.ts';
-import { Failure } from '../../../model/failure.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import { replayCountedAtOnce } from './limits.ts';
 import type { QueueKey, ReplayRange } from '../log/deliveries.ts';
 import type { Decision, Reads, Store } from '../../../store/store.ts';

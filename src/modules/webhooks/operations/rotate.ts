@@ -1,4 +1,4 @@
-import type { StaticOutput } from '../../../model/json/static.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
 import type { Change } from '../../../model/stored/change.ts';
 import type { Decision, LoggedDraft, Reads } from '../../../store/store.ts';
 import { changeAuthorOf, defineOperation, type OperationResult } from '../../../api/operation.ts';

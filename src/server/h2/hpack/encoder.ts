@@ -1,4 +1,4 @@
-import type { FieldList } from '../../../http/reply.ts';
+import type { FieldList } from '../../../core/http/reply.ts';
 import { huffmanLength, writeHuffman } from './huffman.ts';
 import { staticTable } from './static-table.ts';
 import { encodedFieldsMax, encodedValueCharactersMax } from '../limits.ts';

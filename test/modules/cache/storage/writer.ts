@@ -1,4 +1,4 @@
-import { failureFrom } from '../../../../src/model/failure.ts';
+import { failureFrom } from '../../../../src/core/values/failure.ts';
 import { openCache } from '../../../../src/modules/cache/storage/folder-cache.ts';
 import { prepareCache } from '../../../../src/modules/cache/storage/environment.ts';
 import type { CacheEntry } from '../../../../src/modules/cache/storage/record.ts';

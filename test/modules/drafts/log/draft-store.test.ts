@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { Draft } from '../../../../src/model/stored/change.ts';
 import type { SiteDraft } from '../../../../src/modules/drafts/draft.ts';
-import type { Json } from '../../../../src/model/json/json.ts';
+import type { Json } from '../../../../src/core/values/json/json.ts';
 import { draftStore } from '../../../../src/modules/drafts/log/draft-store.ts';
 import type { Reads, Store } from '../../../../src/store/store.ts';
 import { temporaryFolder } from '../../../folder.ts';

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import type { Bounds } from '../../../../src/model/stored/bounds.ts';
+import type { Bounds } from '../../../../src/core/values/bounds.ts';
 import { startSite, type Answer, type TestSite } from '../../../harness.ts';
 
 /** The word that everything outside of the bounds of the keys of this world has in its texts. */

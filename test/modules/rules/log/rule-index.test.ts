@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { LoggedDraft } from '../../../../src/store/store.ts';
 import { commit, edited, inserted, scratchStore } from '../../../store/scratch.ts';
 

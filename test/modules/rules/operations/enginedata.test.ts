@@ -3,7 +3,7 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { readFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { RuleKind } from '../../../../src/modules/rules/rule.ts';
 import {
   enginedataProblems,

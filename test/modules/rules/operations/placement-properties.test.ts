@@ -2,13 +2,13 @@ import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'node:test';
 import { mergeFields } from '../../../../src/model/stored/change.ts';
-import { Failure } from '../../../../src/model/failure.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
 import {
   isJsonObject,
   sameJson,
   type Json,
   type JsonObject,
-} from '../../../../src/model/json/json.ts';
+} from '../../../../src/core/values/json/json.ts';
 import { ruleKinds, type Rule } from '../../../../src/modules/rules/rule.ts';
 import { sentNames } from '../../../../src/api/records/placement.ts';
 import { placeRuleFields } from '../../../../src/modules/rules/operations/placement.ts';

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { mergeFields } from '../../../../src/model/stored/change.ts';
-import { Failure } from '../../../../src/model/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../../src/model/json/json.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { Rule } from '../../../../src/modules/rules/rule.ts';
 import { sentNames } from '../../../../src/api/records/placement.ts';
 import { placeRuleFields } from '../../../../src/modules/rules/operations/placement.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
-import type { Problem } from '../../../../src/model/failure.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
+import type { Problem } from '../../../../src/core/values/failure.ts';
 import { cleaningAfterAll } from '../../../folder.ts';
 import { startSite, type Answer, type TestSite } from '../../../harness.ts';
 import { runHere } from '../../../cli/here.ts';

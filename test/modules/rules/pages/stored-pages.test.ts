@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Fields } from '../../../../src/http/request.ts';
-import { replyField, type Reply } from '../../../../src/http/reply.ts';
+import type { Fields } from '../../../../src/core/http/request.ts';
+import { replyField, type Reply } from '../../../../src/core/http/reply.ts';
 import type { FoundRule } from '../../../../src/modules/rules/rule.ts';
 import type { Rule } from '../../../../src/modules/rules/rule.ts';
 import { createCompressors } from '../../../../src/modules/compression/compressors.ts';

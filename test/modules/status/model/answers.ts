@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import { replay, type Entry, type State } from './ledger.ts';
 import { place } from './placing.ts';
 import { answerGet, answerList, answerRead } from './reading.ts';

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../../src/model/json/json.ts';
+import type { Json, JsonObject } from '../../../../src/core/values/json/json.ts';
 
 /** A row of the model's log, without its transaction and times, which the server chooses. */
 export interface Entry {

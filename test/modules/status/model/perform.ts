@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { sameJson, type JsonObject } from '../../../../src/model/json/json.ts';
+import { sameJson, type JsonObject } from '../../../../src/core/values/json/json.ts';
 import { answerTo } from './answers.ts';
 import { everyId, type Entry, type Row } from './ledger.ts';
 import type { System } from './systems.ts';

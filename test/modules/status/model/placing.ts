@@ -3,7 +3,7 @@ import {
   sameJson,
   type Json,
   type JsonObject,
-} from '../../../../src/model/json/json.ts';
+} from '../../../../src/core/values/json/json.ts';
 import type { State } from './ledger.ts';
 import { invalidMembers, isValid, keptValue, kinds, type Kind, type Setting } from './values.ts';
 

@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../../src/model/json/json.ts';
+import type { Json, JsonObject } from '../../../../src/core/values/json/json.ts';
 import { invalidating, replay, replayAll, type Row, type State } from './ledger.ts';
 import { asText, kinds } from './values.ts';
 import { listed, ownFields, rendered, shown } from './views.ts';

@@ -3,7 +3,7 @@ import {
   sameJson,
   type Json,
   type JsonObject,
-} from '../../../../src/model/json/json.ts';
+} from '../../../../src/core/values/json/json.ts';
 import { conflictsShownMax } from '../../../../src/api/records/limits.ts';
 import { invalidating, replay, type Entry, type Row, type State } from './ledger.ts';
 import { asText } from './values.ts';

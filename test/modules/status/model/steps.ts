@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Json, JsonObject } from '../../../../src/model/json/json.ts';
+import type { Json, JsonObject } from '../../../../src/core/values/json/json.ts';
 import { origins, paths } from './reading.ts';
 import { fieldNames, kinds, otherNames, valuesOf } from './values.ts';
 import { wishes } from './winner.ts';

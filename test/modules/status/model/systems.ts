@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
-import { memoryUse } from '../../../../src/observability/memory-use.ts';
+import { memoryUse } from '../../../../src/core/report/memory-use.ts';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
-import { RateCounts } from '../../../../src/access/token-buckets.ts';
+import { RateCounts } from '../../../../src/core/fair/token-buckets.ts';
 import { compose, type AppInstance } from '../../../../src/compose/compose.ts';
 import type { ContentContext } from '../../../../src/compose/context.ts';
 import type { CacheStore } from '../../../../src/modules/cache/cache-store.ts';
 import type { Config } from '../../../../src/config/config.ts';
-import { uptimeMs } from '../../../../src/model/common/clock.ts';
-import { Failure } from '../../../../src/model/failure.ts';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
-import type { Caller, Scope } from '../../../../src/model/stored/key.ts';
+import { uptimeMs } from '../../../../src/core/values/clock.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
+import type { Caller, Scope } from '../../../../src/core/values/key.ts';
 import { StateWatcher } from '../../../../src/modules/status/state-watcher.ts';
 import { stateVersions } from '../../../../src/modules/status/state-versions.ts';
 import { LiveAccess } from '../../../../src/modules/status/live-access.ts';
-import { createLogs, silentLog } from '../../../../src/observability/log.ts';
+import { createLogs, silentLog } from '../../../../src/core/report/log.ts';
 import {
   createPublicFileReplies,
   loadPublicFiles,

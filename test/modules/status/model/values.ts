@@ -1,4 +1,4 @@
-import { sameJson, type Json, type JsonObject } from '../../../../src/model/json/json.ts';
+import { sameJson, type Json, type JsonObject } from '../../../../src/core/values/json/json.ts';
 
 /** The kinds of page rule, independent of the code (docs/design/page-rules.md#fields). */
 export const kinds = [

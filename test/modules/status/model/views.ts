@@ -1,4 +1,4 @@
-import type { Json, JsonObject } from '../../../../src/model/json/json.ts';
+import type { Json, JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { State } from './ledger.ts';
 import { asText } from './values.ts';
 import type { World } from './world.ts';

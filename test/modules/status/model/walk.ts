@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { Json, JsonObject } from '../../../../src/model/json/json.ts';
+import type { Json, JsonObject } from '../../../../src/core/values/json/json.ts';
 import { everyId, replay } from './ledger.ts';
 import { perform } from './perform.ts';
 import type { Moment, Pick, Selector, Step, Vk, Write } from './steps.ts';

@@ -1,4 +1,8 @@
-import { canonicalJson, type Json, type JsonObject } from '../../../../src/model/json/json.ts';
+import {
+  canonicalJson,
+  type Json,
+  type JsonObject,
+} from '../../../../src/core/values/json/json.ts';
 import type { Row } from './ledger.ts';
 import { asText } from './values.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Draft } from '../../../../src/model/stored/change.ts';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import { openDatabases, openEnvironment } from '../../../../src/store/databases.ts';
 import { indexBuildRowsMax } from '../../../../src/store/limits.ts';
 import type { Store } from '../../../../src/store/store.ts';

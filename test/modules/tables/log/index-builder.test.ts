@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { silentLog } from '../../../../src/observability/log.ts';
+import { silentLog } from '../../../../src/core/report/log.ts';
 import { IndexBuilder } from '../../../../src/modules/tables/log/index-builder.ts';
 import { commit, scratchStore } from '../../../store/scratch.ts';
 

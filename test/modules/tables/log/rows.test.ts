@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import type { Draft } from '../../../../src/model/stored/change.ts';
-import type { Json, JsonObject } from '../../../../src/model/json/json.ts';
+import type { Json, JsonObject } from '../../../../src/core/values/json/json.ts';
 import { scalarOf, type Scalar } from '../../../../src/modules/tables/row.ts';
 import { compareValues, orderedValue } from '../../../../src/modules/tables/log/index-key.ts';
 import type { IndexRange, IndexStep, Store } from '../../../../src/store/store.ts';

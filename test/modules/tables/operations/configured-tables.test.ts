@@ -7,8 +7,8 @@ import {
   tableWarnings,
   writeConfiguredTables,
 } from '../../../../src/modules/tables/operations/configured-tables.ts';
-import { newId } from '../../../../src/model/common/clock.ts';
-import { silentLog } from '../../../../src/observability/log.ts';
+import { newId } from '../../../../src/core/values/clock.ts';
+import { silentLog } from '../../../../src/core/report/log.ts';
 import { openStore } from '../../../../src/store/open.ts';
 import { temporaryFolder, writeFiles } from '../../../folder.ts';
 import { readTestConfig, startSite, type TestSite } from '../../../harness.ts';

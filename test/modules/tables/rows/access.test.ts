@@ -8,7 +8,7 @@ import {
   type Answer,
   type TestSite,
 } from '../../../harness.ts';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import {
   all,
   callers,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { Row } from '../../../../src/modules/tables/row.ts';
 import type { Reads, Store } from '../../../../src/store/store.ts';
 import { compileTable } from '../../../../src/modules/tables/compiled-table.ts';

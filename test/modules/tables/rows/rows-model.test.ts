@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import { startSite, type Answer, type TestSite } from '../../../harness.ts';
 import { randomRuns } from '../../../random-runs.ts';
 

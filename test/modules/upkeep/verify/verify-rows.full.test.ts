@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import type { Draft } from '../../../../src/model/stored/change.ts';
-import { Failure } from '../../../../src/model/failure.ts';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import { openDatabases, openEnvironment, type Databases } from '../../../../src/store/databases.ts';
 import { keyOf } from '../../../../src/store/encoding.ts';
 import {

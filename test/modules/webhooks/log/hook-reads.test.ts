@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { JsonObject } from '../../../../src/model/json/json.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import { commit, scratchStore } from '../../../store/scratch.ts';
 
 function insert(id: string, event: readonly string[]) {

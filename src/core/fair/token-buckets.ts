@@ -1,0 +1,131 @@
+import type { Metric } from '../report/metrics.ts';
+import { bucketsMax, bucketsSweepMs } from '../../modules/access/limits.ts';
+
+/** A request for a token. */
+export interface TokenOrder {
+  /** The name of the rate. */
+  readonly rate: string;
+  /** Who has the bucket: an address, a user, a key … */
+  readonly client: string;
+  /** Milliseconds in which a token is added. */
+  readonly intervalMs: number;
+  /** The number of tokens of a full bucket. */
+  readonly burst: number;
+}
+
+/** What has become of such a request. */
+export interface Taken {
+  readonly isTaken: boolean;
+  /** Tokens that are left. */
+  readonly left: number;
+  /** Milliseconds until a token is there; 0 if one is. */
+  readonly waitMs: number;
+  /** Milliseconds until the bucket is full again. */
+  readonly fullMs: number;
+}
+
+/** Takes a token from a bucket that all processes on the port share. */
+export type TakeToken = (order: TokenOrder) => Taken | Promise<Taken>;
+
+/** The buckets of one rate. */
+interface RateBuckets {
+  /** When each is full. */
+  readonly fullAtMs: Map<string, number>;
+  /** When the next look for full ones is due. */
+  sweepAtMs: number;
+}
+
+/**
+ * Token buckets by the generic cell rate algorithm (GCRA): the state of a bucket is the time at
+ * which it is full. At most `bucketsMax` that are not full are kept, each rate with an equal share;
+ * then new clients of a rate share one bucket, so that nobody gets a full one by filling the
+ * memory, and no rate fills that of another. `monotonicMs` measures durations.
+ */
+export class TokenBuckets {
+  readonly #monotonicMs: () => number;
+  readonly #max: number;
+  readonly #rates = new Map<string, RateBuckets>();
+
+  constructor({ monotonicMs, max = bucketsMax }: { monotonicMs: () => number; max?: number }) {
+    this.#monotonicMs = monotonicMs;
+    this.#max = max;
+  }
+
+  /** The number of buckets that are kept. */
+  get size(): number {
+    return [...this.#rates.values()].reduce((sum, { fullAtMs }) => sum + fullAtMs.size, 0);
+  }
+
+  /** Takes a token, if there is one. */
+  take({ rate, client, intervalMs, burst }: TokenOrder): Taken {
+    const nowMs = this.#monotonicMs();
+    const buckets = this.#rates.get(rate) ?? this.#add(rate, nowMs);
+    const key = this.#keyOf(buckets, client, nowMs);
+    const fullAtMs = Math.max(buckets.fullAtMs.get(key) ?? nowMs, nowMs);
+    const waitMs = fullAtMs - nowMs - (burst - 1) * intervalMs;
+    // Sums of fractions are not exact.
+    const isTaken = waitMs <= intervalMs / 1e6;
+    const thenMs = isTaken ? fullAtMs + intervalMs : fullAtMs;
+    if (isTaken) buckets.fullAtMs.set(key, thenMs);
+    const fullMs = thenMs - nowMs;
+    const left = Math.max(0, Math.floor(burst - fullMs / intervalMs + 1e-6));
+    return { isTaken, left, waitMs: isTaken ? 0 : waitMs, fullMs };
+  }
+
+  /** Adds a rate, and forgets those of a former configuration once their buckets are full. */
+  #add(rate: string, nowMs: number): RateBuckets {
+    for (const [name, { fullAtMs }] of this.#rates) {
+      for (const [key, atMs] of fullAtMs) if (atMs <= nowMs) fullAtMs.delete(key);
+      if (fullAtMs.size === 0) this.#rates.delete(name);
+    }
+    const fullAtMs = new Map<string, number>();
+    const added = { fullAtMs, sweepAtMs: nowMs };
+    this.#rates.set(rate, added);
+    return added;
+  }
+
+  #keyOf(buckets: RateBuckets, client: string, nowMs: number): string {
+    const share = this.#max / this.#rates.size;
+    const { fullAtMs } = buckets;
+    if (fullAtMs.has(client) || fullAtMs.size < share) return client;
+    sweep(buckets, nowMs);
+    return fullAtMs.size < share ? client : '';
+  }
+}
+
+/**
+ * Removes full buckets, all at once and now and then: a Map keeps a hole for each entry that it
+ * loses, which every look at a few of the first ones would have to pass.
+ */
+function sweep(buckets: RateBuckets, nowMs: number): void {
+  if (nowMs < buckets.sweepAtMs) return;
+  const { fullAtMs } = buckets;
+  for (const [key, atMs] of fullAtMs) if (atMs <= nowMs) fullAtMs.delete(key);
+  buckets.sweepAtMs = nowMs + bucketsSweepMs;
+}
+
+/** Counts the requests of each rate; outlives a reload of the configuration. */
+export class RateCounts {
+  readonly #counts = new Map<string, { passed: number; refused: number }>();
+
+  add(rate: string, result: 'passed' | 'refused'): void {
+    const counts = this.#counts.get(rate) ?? { passed: 0, refused: 0 };
+    counts[result] += 1;
+    this.#counts.set(rate, counts);
+  }
+
+  metrics(): readonly Metric[] {
+    if (this.#counts.size === 0) return [];
+    const samples = [...this.#counts].flatMap(([rate, counts]) =>
+      Object.entries(counts).map(([result, value]) => ({ labels: { rate, result }, value })),
+    );
+    return [
+      {
+        name: 'waymark_rate_requests_total',
+        type: 'counter',
+        help: 'Requests that a rate of the ini file has let pass or refused.',
+        samples,
+      },
+    ];
+  }
+}

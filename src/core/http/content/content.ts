@@ -1,0 +1,104 @@
+import { chunkBytesMax } from '../limits.ts';
+import { Failure } from '../../values/failure.ts';
+import { discard, type Reply } from '../reply.ts';
+
+/**
+ * Reads the content of a reply into memory, and closes it. Rejects with `too_large` for more bytes
+ * than `bytesMax`, with `unavailable` for a file that changes meanwhile, and with the error of its
+ * stream.
+ */
+export async function readContent(reply: Reply, bytesMax: number): Promise<Buffer> {
+  const { body } = reply;
+  switch (body.kind) {
+    case 'none':
+      return Buffer.alloc(0);
+    case 'bytes':
+      return body.bytes;
+    case 'file':
+      try {
+        requireSize(body.bytesLength, bytesMax);
+        return await readParts(body);
+      } finally {
+        await body.file.close();
+      }
+    case 'stream': {
+      try {
+        requireSize(body.bytesLength ?? 0, bytesMax);
+        const chunks: Buffer[] = [];
+        let bytes = 0;
+        for await (const chunk of body.stream as AsyncIterable<Buffer>) {
+          bytes += chunk.length;
+          requireSize(bytes, bytesMax);
+          chunks.push(chunk);
+        }
+        return Buffer.concat(chunks);
+      } finally {
+        await discard(reply);
+      }
+    }
+  }
+}
+
+/**
+ * The content of a reply in chunks; closes it at the end. Rejects with `unavailable` for a file
+ * that changes meanwhile, and with the error of its stream.
+ */
+export async function* contentChunks(reply: Reply): AsyncGenerator<Buffer> {
+  const { body } = reply;
+  try {
+    if (body.kind === 'bytes') yield body.bytes;
+    if (body.kind === 'file') yield* fileChunks(body);
+    if (body.kind === 'stream') yield* body.stream as AsyncIterable<Buffer>;
+  } finally {
+    await discard(reply);
+  }
+}
+
+async function* fileChunks({ file, parts }: FileBody): AsyncGenerator<Buffer> {
+  for (const part of parts) {
+    if (Buffer.isBuffer(part)) {
+      yield part;
+      continue;
+    }
+    for (let first = part.first; first <= part.last; first += chunkBytesMax) {
+      const length = Math.min(chunkBytesMax, part.last + 1 - first);
+      yield await readPiece(file, { first, length });
+    }
+  }
+}
+
+type FileBody = Extract<Reply['body'], { kind: 'file' }>;
+
+async function readParts({ file, parts }: FileBody): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for (const part of parts) {
+    if (Buffer.isBuffer(part)) pieces.push(part);
+    else pieces.push(await readPiece(file, { ...part, length: part.last - part.first + 1 }));
+  }
+  return Buffer.concat(pieces);
+}
+
+async function readPiece(
+  file: FileBody['file'],
+  { first, length }: { readonly first: number; readonly length: number },
+): Promise<Buffer> {
+  const piece = Buffer.allocUnsafe(length);
+  for (let filled = 0; filled < length;) {
+    const count = await file.read(piece.subarray(filled), first + filled);
+    if (count === 0)
+      throw new Failure(
+        'unavailable',
+        'The file changed during the request. Send the request again.',
+      );
+    filled += count;
+  }
+  return piece;
+}
+
+function requireSize(bytes: number, bytesMax: number): void {
+  if (bytes <= bytesMax) return;
+  throw new Failure(
+    'too_large',
+    `The content has more than ${bytesMax} bytes. Fetch it over HTTP, which streams it.`,
+  );
+}

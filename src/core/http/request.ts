@@ -1,0 +1,63 @@
+import type { Readable } from 'node:stream';
+import type { RequestPath } from '../values/path.ts';
+import type { Visitor } from './visitor.ts';
+import type { FieldList, Recipient } from './reply.ts';
+
+/**
+ * Header fields of a request by lower-case name (RFC 9110 §5), without a prototype; the values of a
+ * repeated field are joined with `, ` (`; ` for Cookie).
+ */
+export type Fields = Readonly<Record<string, string | undefined>>;
+
+/**
+ * The validated target that `parseRequest` makes of request line, Host and peer; no later code
+ * reads the original text. Its canonical path decides, its sent path travels
+ * (docs/design/requests.md#two-forms-of-a-path).
+ */
+export interface RequestTarget extends RequestPath {
+  /** `scheme://host[:port]`, lower case, without the default port of the scheme. */
+  readonly origin: string;
+  /** The query as the client sent it, without `?`; empty if there is none. */
+  readonly query: string;
+  /** Whether `?` ends the URL: it is another URL than the one without. */
+  readonly hasEmptyQuery?: true;
+}
+
+/** The client of an operation that asks for content. */
+export interface AccessClient {
+  readonly fields: Fields;
+  readonly visitor: Visitor;
+  /** Whether a page of another origin sends the request, with what its browser knows. */
+  readonly isForeign: boolean;
+}
+
+/** A request for content, from the port or from a get_content operation. */
+export interface ContentRequest extends RequestTarget, Recipient {
+  readonly method: string;
+  readonly fields: Fields;
+  /** The address of the client: the peer's, or the one in a trusted proxy's fields. */
+  readonly address: string;
+  /** The visitor at that address. */
+  readonly visitor: Visitor;
+  /** The content of the request as a stream; undefined without content. */
+  readonly body: Readable | undefined;
+  /**
+   * Whose access counts, if the request comes from an operation: it may describe another visitor.
+   */
+  readonly client?: AccessClient | undefined;
+  /** True if the fields say who the client is, so that no cache may answer or store. */
+  readonly isPersonal?: true;
+  /** Collects the access rules that the answer depends on, also those of a page inside it. */
+  readonly accessRules?: Set<string>;
+  /** The access rules that the client has passed: a path inside the server asks them no more. */
+  readonly passedAccess?: ReadonlySet<string>;
+  /** The password that a rule has taken from the fields, for a page or breadcrumb inside. */
+  readonly password?: string;
+  /** Trailer fields (RFC 9110 §6.5) as the client sent them, once `body` has ended. */
+  readonly trailers?: (() => FieldList) | undefined;
+}
+
+/** Whether a method only reads a representation (RFC 9110 §9.3.1, §9.3.2). */
+export function isRead(method: string): boolean {
+  return method === 'GET' || method === 'HEAD';
+}
