@@ -49,7 +49,7 @@ function resolve(specifier, context, next) {
  *
  * - a semi-space of 16 MiB, unless the user has set a size, which one thread collects;
  * - no pretenuring: V8 does not allocate objects as old because others of their kind became old;
- * - `gc()`, for src/outbound/passed-bytes.ts.
+ * - `gc()`, for src/core/outbound/passed-bytes.ts.
  *
  * Windows has no `execve`, so the process there keeps V8's defaults.
  */

@@ -1,4 +1,4 @@
-import type { Config, ConfigResult } from './config/config.ts';
+import type { Config, ConfigResult } from './core/config/config.ts';
 import { makeFirstKey } from './first-start.ts';
 import type { Logs } from './core/report/log.ts';
 import { prepareData, type FolderOptions } from './prepare-data.ts';

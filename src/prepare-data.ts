@@ -6,7 +6,7 @@ import {
   shareCacheStore,
 } from './modules/cache/open-cache-store.ts';
 import { emitFor } from './compose/background.ts';
-import type { Config } from './config/config.ts';
+import type { Config } from './core/config/config.ts';
 import { openData } from './data.ts';
 import { importOnce } from './first-start.ts';
 import { newId } from './core/values/clock.ts';
@@ -14,11 +14,11 @@ import { Failure } from './core/values/failure.ts';
 import type { NodeService } from './modules/nodes/node-service.ts';
 import type { Logs } from './core/report/log.ts';
 import { startNode } from './start-node.ts';
-import { openingLockFile } from './store/folder/data-folder.ts';
-import { claimFolder, takeOverFolder } from './store/folder/folder-claim.ts';
+import { openingLockFile } from './core/log/folder/data-folder.ts';
+import { claimFolder, takeOverFolder } from './core/log/folder/folder-claim.ts';
 import { replaceWithCopy } from './modules/nodes/log/replace.ts';
-import { Notices } from './store/shared/notices.ts';
-import type { SharedPart, Store } from './store/store.ts';
+import { Notices } from './core/log/shared/notices.ts';
+import type { SharedPart, Store } from './core/log/store.ts';
 import { prepareVisitDatabase } from './modules/visits/visit-database.ts';
 import { writeConfiguredTables } from './modules/tables/operations/configured-tables.ts';
 

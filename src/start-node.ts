@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Config } from './config/config.ts';
+import type { Config } from './core/config/config.ts';
 import { openData } from './data.ts';
 import { now } from './core/values/clock.ts';
 import { Failure } from './core/values/failure.ts';
@@ -9,8 +9,8 @@ import type { CopyParts } from './modules/nodes/copy-rows.ts';
 import { NodeService } from './modules/nodes/node-service.ts';
 import type { WaymarkClient } from './modules/peers/waymark-client.ts';
 import type { Log, Logs } from './core/report/log.ts';
-import type { Emit } from './store/emit.ts';
-import type { Store } from './store/store.ts';
+import type { Emit } from './core/log/events/emit.ts';
+import type { Store } from './core/log/store.ts';
 import { version } from './core/values/version.ts';
 
 /**

@@ -7,9 +7,9 @@ import { Failure, failureFrom, type FailureCode } from './core/values/failure.ts
 import { largeWritesWaitingMax } from './api/limits.ts';
 import { silentLog } from './core/report/log.ts';
 import { openData } from './data.ts';
-import type { Config } from './config/config.ts';
+import type { Config } from './core/config/config.ts';
 import { draftStore, openDraftNamed } from './modules/drafts/log/draft-store.ts';
-import type { Store } from './store/store.ts';
+import type { Store } from './core/log/store.ts';
 import { createSecret } from './modules/webhooks/sign.ts';
 import { runRevert } from './api/records/invalidate.ts';
 import type { RevertRequest } from './api/records/revert.ts';

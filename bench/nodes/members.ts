@@ -1,8 +1,8 @@
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId, now } from '../../src/core/values/clock.ts';
-import { openStore } from '../../src/store/open.ts';
-import type { Store } from '../../src/store/store.ts';
+import { openStore } from '../../src/core/log/open.ts';
+import type { Store } from '../../src/core/log/store.ts';
 import { freePorts } from '../processes.ts';
 import { firstKey, waymark, type RuleFields } from '../servers/waymark.ts';
 import type { Workspace } from '../workspace.ts';

@@ -1,6 +1,6 @@
 import { newId } from '../../src/core/values/clock.ts';
-import type { Draft } from '../../src/model/stored/change.ts';
-import type { Store } from '../../src/store/store.ts';
+import type { Draft } from '../../src/core/log/change.ts';
+import type { Store } from '../../src/core/log/store.ts';
 
 const rowsAtOnce = 500;
 

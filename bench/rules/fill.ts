@@ -1,7 +1,7 @@
 import { mkdir } from 'node:fs/promises';
 import { uuidv7 } from 'uuidv7';
-import type { LoggedDraft } from '../../src/store/store.ts';
-import { openStore } from '../../src/store/open.ts';
+import type { LoggedDraft } from '../../src/core/log/store.ts';
+import { openStore } from '../../src/core/log/open.ts';
 
 /** Rules of one transaction while a folder is filled. */
 const rulesPerCommit = 20_000;

@@ -3,7 +3,7 @@
 // JSON.
 import { uuidv7 } from 'uuidv7';
 import { possibleWinners, sortByPrecedence } from '../../src/modules/rules/matcher.ts';
-import { openStore } from '../../src/store/open.ts';
+import { openStore } from '../../src/core/log/open.ts';
 import { visitOf } from './fill.ts';
 import { percentilesOf, type MatchTimes } from './matching.ts';
 

@@ -1,6 +1,6 @@
 import { uuidv7 } from 'uuidv7';
-import type { LoggedDraft } from '../../src/store/store.ts';
-import { openStore } from '../../src/store/open.ts';
+import type { LoggedDraft } from '../../src/core/log/store.ts';
+import { openStore } from '../../src/core/log/open.ts';
 import { percentilesOf } from './matching.ts';
 import type { Service } from './service.ts';
 

@@ -1,4 +1,4 @@
-import type { SectionKind } from '../../src/config/schema.ts';
+import type { SectionKind } from '../../src/core/config/schema.ts';
 
 /** Keys by name with their values, as lines of a section; a key with a list has several lines. */
 type Lines = Readonly<Record<string, string | readonly string[]>>;

@@ -1,7 +1,7 @@
 import { variableWords } from '../../src/core/http/field-template.ts';
-import type { IniKey } from '../../src/config/ini-key.ts';
-import { sections, type SectionKind } from '../../src/config/schema.ts';
-import type { KeyText } from '../../src/config/key-text.ts';
+import type { IniKey } from '../../src/core/config/ini-key.ts';
+import { sections, type SectionKind } from '../../src/core/config/schema.ts';
+import type { KeyText } from '../../src/core/config/key-text.ts';
 import { keyTexts } from './ini-keys.ts';
 import { sinceVersion } from './ini-since.ts';
 import { wholeExample } from './ini-example.ts';

@@ -1,5 +1,5 @@
-import type { KeyText } from '../../src/config/key-text.ts';
-import type { Sections } from '../../src/config/schema.ts';
+import type { KeyText } from '../../src/core/config/key-text.ts';
+import type { Sections } from '../../src/core/config/schema.ts';
 import { accessTexts } from '../../src/modules/access/section.ts';
 import { rateTexts } from '../../src/modules/rates/section.ts';
 import { headersTexts } from '../../src/modules/headers/section.ts';

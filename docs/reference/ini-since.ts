@@ -1,4 +1,4 @@
-import type { SectionKind } from '../../src/config/schema.ts';
+import type { SectionKind } from '../../src/core/config/schema.ts';
 
 /** The keys of version 0.1; all others came after it. */
 const firstKeys: Readonly<Partial<Record<SectionKind, string>>> = {

@@ -4,7 +4,7 @@ import { fieldDefinitions } from '../../src/modules/rules/operations/fields.ts';
 import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
 import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
 import { hookSchema } from '../../src/modules/webhooks/operations/hook-schema.ts';
-import { knownEventTypes } from '../../src/model/stored/event-types.ts';
+import { knownEventTypes } from '../../src/core/log/events/event-types.ts';
 import type { JsonObject } from '../../src/core/values/json/json.ts';
 import { ruleKinds, type RuleKind } from '../../src/modules/rules/rule.ts';
 import { markdownTable, membersTable } from './schema-text.ts';

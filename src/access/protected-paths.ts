@@ -1,4 +1,4 @@
-import type { AccessConfig, DiskMount } from '../config/config.ts';
+import type { AccessConfig, DiskMount } from '../core/config/config.ts';
 import { matchesPattern } from '../modules/headers/response-headers.ts';
 import { createLruCache } from '../core/values/lru-cache.ts';
 import { pathsRememberedMax } from '../modules/access/limits.ts';

@@ -5,7 +5,7 @@ import { nearestName } from '../core/values/nearest.ts';
 import { Failure } from '../core/values/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../core/values/json/json.ts';
 import { hasHookScope, hasScope, type Caller } from '../core/values/key.ts';
-import { toolUseField, toolUseFrom, toolUseText } from '../model/stored/tool-use.ts';
+import { toolUseField, toolUseFrom, toolUseText } from '../core/log/tool-use.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../core/values/limits.ts';
 import { generationName } from '../modules/nodes/central-client.ts';

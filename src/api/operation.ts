@@ -10,8 +10,8 @@ import {
   type ChangeAuthor,
   type RevertibleFamily,
   type ToolUse,
-} from '../model/stored/change.ts';
-import type { FeedSlice, OfEach } from '../store/store.ts';
+} from '../core/log/change.ts';
+import type { FeedSlice, OfEach } from '../core/log/store.ts';
 
 /** A call of an operation, without its input fields. */
 export interface Call {

@@ -280,7 +280,7 @@ function ownTerminal(): Terminal {
     input: () => process.stdin,
     env,
     readConfig: async (file, options = {}) => {
-      const { readConfig } = await import('../config/read.ts');
+      const { readConfig } = await import('../core/config/read.ts');
       const [cores, hostName] = [availableParallelism(), hostname()];
       return readConfig({ file, env, cores, hostName, ...options });
     },

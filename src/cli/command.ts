@@ -1,7 +1,7 @@
 import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
-import type { ConfigResult } from '../config/config.ts';
-import type { FolderSettings } from '../config/read.ts';
+import type { ConfigResult } from '../core/config/config.ts';
+import type { FolderSettings } from '../core/config/read.ts';
 
 /** A stream that a command writes to; a terminal has `isTTY`. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };

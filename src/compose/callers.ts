@@ -4,11 +4,11 @@ import {
   loggedSessions,
   type SessionStore,
 } from '../modules/console/sessions/session-store.ts';
-import { loginProviders, type Config } from '../config/config.ts';
+import { loginProviders, type Config } from '../core/config/config.ts';
 import { createLogin, type Login } from '../modules/login/login.ts';
 import { newId, now } from '../core/values/clock.ts';
 import type { SourceDiallers } from '../modules/proxy/source-diallers.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../core/log/store.ts';
 import { createVisitors, type Visitors } from '../modules/visitors/visitor.ts';
 import type { AppContext, CallerContext } from './context.ts';
 

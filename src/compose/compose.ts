@@ -1,11 +1,11 @@
 import { createRates } from '../modules/rates/rates.ts';
 import { createExecute } from '../api/execute.ts';
 import { requireUnrevoked } from '../api/keys/authenticate.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../core/config/config.ts';
 import { createHostClient, type HostClient } from '../modules/hosts/host-client.ts';
 import { now } from '../core/values/clock.ts';
 import type { CacheUse } from '../core/report/memory-use.ts';
-import { createConnector, createDialler, type Dialler } from '../outbound/dialler.ts';
+import { createConnector, createDialler, type Dialler } from '../core/outbound/dialler.ts';
 import { createDocuments } from '../modules/docs/documents.ts';
 import { createPublicAnswers } from '../server/svc1/public-answers.ts';
 import type { Serving } from '../server/serving.ts';

@@ -6,7 +6,7 @@ import { openPasswordFile } from '../modules/access/password-file.ts';
 import type { Rates } from '../modules/rates/rates.ts';
 import { writeAssetTable } from '../modules/assets/operations/asset-table.ts';
 import { createAssetReader } from '../modules/assets/asset.ts';
-import { loginProviders, type AccessConfig, type Config } from '../config/config.ts';
+import { loginProviders, type AccessConfig, type Config } from '../core/config/config.ts';
 import {
   createResponseHeaders,
   matchesPattern,
@@ -27,7 +27,7 @@ import { configuredRedirects, mountRedirects } from '../modules/redirects/redire
 import { createRewriter } from '../modules/redirects/rewrite-source.ts';
 import type { SiteParts } from '../site/site.ts';
 import type { Disk } from '../modules/files/disk.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../core/log/store.ts';
 import type { AppContext, ContentContext } from './context.ts';
 import { type SourceAccess, composeFetch } from './transport.ts';
 

@@ -28,8 +28,8 @@ import type { SourceStatistics } from '../modules/proxy/source-statistics.ts';
 import type { RenderedPages } from '../modules/rendering/rendered-pages.ts';
 import type { RuleCache } from '../modules/rules/rule-cache.ts';
 import type { SpanCounts } from '../modules/telemetry/span-queue.ts';
-import type { Emit } from '../store/emit.ts';
-import type { Store } from '../store/store.ts';
+import type { Emit } from '../core/log/events/emit.ts';
+import type { Store } from '../core/log/store.ts';
 
 /** What lives as long as the process and does not depend on the configuration. */
 export interface AppContext {

@@ -16,7 +16,7 @@ import type { RenderedPages } from '../modules/rendering/rendered-pages.ts';
 import { createRuleCache } from '../modules/rules/rule-cache.ts';
 import { createSite, type SiteParts } from '../site/site.ts';
 import { draftStore } from '../modules/drafts/log/draft-store.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../core/log/store.ts';
 
 /** The site and the operations of drafts (docs/design/drafts.md). */
 export interface Drafts {

@@ -1,8 +1,8 @@
 import type { Execute } from '../api/execute.ts';
 import { tracedExecute } from '../modules/telemetry/traced-execute.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../core/config/config.ts';
 import type { Tracer } from '../core/report/trace.ts';
-import type { Dialler } from '../outbound/dialler.ts';
+import type { Dialler } from '../core/outbound/dialler.ts';
 import { tracedDialler } from '../modules/telemetry/traced-dialler.ts';
 import { openTelemetry } from '../modules/telemetry/telemetry.ts';
 import type { DeliveryAttempt } from '../modules/webhooks/attempt.ts';

@@ -1,8 +1,8 @@
 import { cachedFetch } from '../modules/cache/cached-fetch.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../core/config/config.ts';
 import { newId, now } from '../core/values/clock.ts';
-import { createDialler, type Dialler } from '../outbound/dialler.ts';
-import { createLookup } from '../outbound/dns-lookup.ts';
+import { createDialler, type Dialler } from '../core/outbound/dialler.ts';
+import { createLookup } from '../core/outbound/dns-lookup.ts';
 import { createServiceLookup } from '../modules/proxy/srv-lookup.ts';
 import {
   createFetcher,

@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ListenAddress } from '../config/addresses.ts';
+import type { ListenAddress } from '../core/config/addresses.ts';
 import type { Reply } from '../core/http/reply.ts';
 import { defaultPorts } from '../core/values/network/authority.ts';
 import type { AccessLog } from '../modules/logs/access-log.ts';

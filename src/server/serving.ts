@@ -4,7 +4,7 @@ import type { MissingFiles } from '../modules/assets/missing-files.ts';
 import type { AssetPages } from '../modules/assets/asset-pages.ts';
 import type { ResponseHeaders } from '../modules/headers/response-headers.ts';
 import type { Rates } from '../modules/rates/rates.ts';
-import type { Config } from '../config/config.ts';
+import type { Config } from '../core/config/config.ts';
 import type { SiteDraft } from '../modules/drafts/draft.ts';
 import type { AccessRules } from '../modules/logs/access-rules.ts';
 import type { Caller } from '../core/values/key.ts';

@@ -1,4 +1,4 @@
-import type { Reads } from '../store/store.ts';
+import type { Reads } from '../core/log/store.ts';
 import type { BranchOutcome } from '../modules/breadcrumbs/branches.ts';
 import type { BreadcrumbVisit, ResolvedBreadcrumb } from '../modules/breadcrumbs/resolve.ts';
 import type { FieldList, Reply } from '../core/http/reply.ts';

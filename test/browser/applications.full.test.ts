@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { test } from 'node:test';
 import { WebSocketServer } from 'ws';
 import { startSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { oneBrowser, visit } from './browser.ts';
 
 const openTab = oneBrowser();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { startReceiver } from '../modules/webhooks/receiver.ts';
 import type { Page } from 'playwright-core';
 import { oneBrowser, visit } from './browser.ts';

@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite } from '../harness.ts';
 import { eventually } from '../modules/nodes/rig.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { oneBrowser } from './browser.ts';
 import { goTo, openConsole } from './console-tab.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, suite, test, type TestContext } from 'node:test';
 import type { Page, WebSocketRoute } from 'playwright-core';
 import { startSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { oneBrowser } from './browser.ts';
 import { goTo, openConsole, realTroubles, signIn, type ConsoleTab } from './console-tab.ts';
 

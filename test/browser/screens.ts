@@ -5,7 +5,7 @@ import type { Page } from 'playwright-core';
 import { builtDocs } from '../docs/built-docs.ts';
 import { cleaningAfterAll } from '../folder.ts';
 import { startSite, type TestSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { startReceiver } from '../modules/webhooks/receiver.ts';
 import { goTo } from './console-tab.ts';
 

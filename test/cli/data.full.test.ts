@@ -4,11 +4,11 @@ import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { suite, test, type TestContext } from 'node:test';
-import { openDatabases, openEnvironment } from '../../src/store/databases.ts';
+import { openDatabases, openEnvironment } from '../../src/core/log/databases.ts';
 import { rowKey } from '../../src/modules/tables/log/index-key.ts';
 import { postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, spawnWaymark, startServed } from '../process.ts';
-import { scratchStore } from '../store/scratch.ts';
+import { scratchStore } from '../core/log/scratch.ts';
 import { runHere } from './here.ts';
 
 /** A folder with an ini file, and a function that runs commands on it. */

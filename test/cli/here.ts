@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { Readable, Writable } from 'node:stream';
 import { run } from '../../src/cli/cli.ts';
-import { readConfig } from '../../src/config/read.ts';
+import { readConfig } from '../../src/core/config/read.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import type { Finished } from '../process.ts';
 

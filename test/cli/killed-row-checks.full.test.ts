@@ -5,7 +5,7 @@ import { test, type TestContext } from 'node:test';
 import { rowsCheckedAtOnce } from '../../src/modules/tables/operations/limits.ts';
 import { openSocket, postOperation } from '../harness.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
-import { openIn } from '../store/scratch.ts';
+import { openIn } from '../core/log/scratch.ts';
 
 const table = 'products';
 const rowCount = 10_000;

@@ -16,11 +16,11 @@ import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
 import { operations } from '../../src/api/table.ts';
 import { hookSchema } from '../../src/modules/webhooks/operations/hook-schema.ts';
 import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
-import { assembleConfig } from '../../src/config/assemble.ts';
-import { parseIni } from '../../src/config/parse.ts';
-import { restartNeeded } from '../../src/config/restart.ts';
+import { assembleConfig } from '../../src/core/config/assemble.ts';
+import { parseIni } from '../../src/core/config/parse.ts';
+import { restartNeeded } from '../../src/core/config/restart.ts';
 import { statusOf } from '../../src/core/http/status.ts';
-import { knownEventTypes } from '../../src/model/stored/event-types.ts';
+import { knownEventTypes } from '../../src/core/log/events/event-types.ts';
 import { problemReasons } from '../../src/core/values/failure.ts';
 import { createAccessLog } from '../../src/modules/logs/access-log.ts';
 import { startSite } from '../harness.ts';
@@ -163,7 +163,7 @@ suite('the reference', () => {
     const shown = [...text.matchAll(/^\| `([^`…]+)…?` /gm)].map(([, name = '']) => name);
     const code = globSync('src/**/*.ts', {
       cwd: project,
-      exclude: ['src/config/**', 'src/cli/demo*'],
+      exclude: ['src/core/config/**', 'src/cli/demo*'],
     })
       .map(textOf)
       .join('\n');

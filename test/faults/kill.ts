@@ -6,7 +6,7 @@
 import assert from 'node:assert/strict';
 import { postOperation, type Answer } from '../harness.ts';
 import { temporaryFolder, type Cleaning } from '../folder.ts';
-import { killRowWriters } from '../store/kill-row-writers.ts';
+import { killRowWriters } from '../core/log/kill-row-writers.ts';
 import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
 import { runsAsked } from './runs.ts';
 import { openSocketCalls, type SocketCalls } from './socket-calls.ts';

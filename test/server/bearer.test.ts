@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { once } from 'node:events';
 import { startSite, type Answer } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 
 suite('an API key as a bearer token', () => {
   test('works as the header apikey does; apikey takes precedence', async (t) => {

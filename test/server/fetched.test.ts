@@ -5,7 +5,7 @@ import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../harness.ts';
-import { httpSource, rawSource } from '../outbound/sources.ts';
+import { httpSource, rawSource } from '../core/outbound/sources.ts';
 import { AnswerReader } from './answers.ts';
 import { connectHttp2, readReply } from './h2/client.ts';
 import { startTlsSite } from './tls/tls-rig.ts';

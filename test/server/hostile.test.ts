@@ -10,7 +10,7 @@ import { rangesMax } from '../../src/core/http/limits.ts';
 import { pipelinedRequestsMax } from '../../src/server/h1/limits.ts';
 import { socketFragmentsMax, socketPingsMax } from '../../src/server/websocket/limits.ts';
 import { startSite, type TestSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { frame, openRaw, opcodes } from './websocket/socket-rig.ts';
 import { openSocket, readToClose } from './raw-client.ts';
 

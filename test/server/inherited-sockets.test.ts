@@ -4,7 +4,7 @@ import { createServer, type AddressInfo, type Server } from 'node:net';
 import { networkInterfaces } from 'node:os';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import type { ListenAddress } from '../../src/config/addresses.ts';
+import type { ListenAddress } from '../../src/core/config/addresses.ts';
 import {
   listeningSockets,
   matchSockets,

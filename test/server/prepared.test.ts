@@ -14,7 +14,7 @@ import {
 import { PreparedReplies, withOwnId } from '../../src/server/answers/prepared.ts';
 import { basic, scryptLine } from '../modules/access/passwords.ts';
 import { readTestConfig, startSite, type TestSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { newIssuer } from '../modules/visitors/issuer.ts';
 import { randomRuns } from '../random-runs.ts';
 

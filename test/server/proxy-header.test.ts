@@ -7,7 +7,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { connect as connectTls } from 'node:tls';
 import { proxyHeader, proxyVersions } from '../../src/core/http/reading/proxy-protocol.ts';
 import { rawExchange, startSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { startTlsSite } from './tls/tls-rig.ts';
 
 const request = 'GET /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { setTimeout as wait } from 'node:timers/promises';
 import { test } from 'node:test';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { serverFolder, startServed } from '../process.ts';
 
 const rewrites = 20;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { matchesPattern } from '../../src/modules/headers/response-headers.ts';
 import { startSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { ask } from '../modules/files/disk-rig.ts';
 
 suite('[headers.<name>]', () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createServer } from 'node:http';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 
 /** A server that answers every request with its method and target, for content.fetch to reach. */
 async function startSource(t: TestContext): Promise<string> {

@@ -4,7 +4,7 @@ import { createServer } from 'node:http';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { startSite } from '../harness.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 
 const page = { path: '/a', kind: 'content', content: 'x' };
 const contentPath = '/svc1/userinterface/get_content';

@@ -3,7 +3,7 @@ import { mkdir, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import fc from 'fast-check';
-import type { DiskMount } from '../../src/config/config.ts';
+import type { DiskMount } from '../../src/core/config/config.ts';
 import { statusOf } from '../../src/core/http/status.ts';
 import { winnerName, type Explanation, type ExplainedSource } from '../../src/model/explanation.ts';
 import { Failure } from '../../src/core/values/failure.ts';
@@ -32,7 +32,7 @@ import { createStoredPages } from '../../src/modules/rules/pages/stored-pages.ts
 import { candidateOf } from '../../src/modules/rules/log/rule-index.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { someVisitor, type VisitorTraits } from '../visitor.ts';
-import { httpSource } from '../outbound/sources.ts';
+import { httpSource } from '../core/outbound/sources.ts';
 import { pathOf } from '../request-path.ts';
 import { mountOf } from '../modules/files/disk-rig.ts';
 import { testFetch, visit } from '../modules/proxy/fetch-rig.ts';

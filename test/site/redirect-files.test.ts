@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { ineffectiveSettings } from '../../src/config/warnings.ts';
+import { ineffectiveSettings } from '../../src/core/config/warnings.ts';
 import { readTestConfig, startSite } from '../harness.ts';
 import { ask } from '../modules/files/disk-rig.ts';
 

@@ -5,8 +5,8 @@ import { test } from 'node:test';
 import { wrongKeysPerMinuteMax } from '../../src/modules/keys/limits.ts';
 import { anonymousWritesPerMinuteMax } from '../../src/modules/tables/rows/limits.ts';
 import { readBodyBytesMax, requestTimeoutMs, socketFrameBytesMax } from '../../src/api/limits.ts';
-import { connectionsMax } from '../../src/config/limits.ts';
-import { sections } from '../../src/config/schema.ts';
+import { connectionsMax } from '../../src/core/config/limits.ts';
+import { sections } from '../../src/core/config/schema.ts';
 import {
   headerBlockBytesMax,
   headerFieldsMax,
@@ -23,7 +23,7 @@ import * as h2 from '../../src/server/h2/limits.ts';
 import * as server from '../../src/server/limits.ts';
 import * as websocket from '../../src/server/websocket/limits.ts';
 import { liveReadersMax, liveRowsMax, stateReadersMax } from '../../src/core/report/limits.ts';
-import { outboxMaxDefault } from '../../src/store/limits.ts';
+import { outboxMaxDefault } from '../../src/core/log/limits.ts';
 import { sizeText } from '../../src/core/values/units.ts';
 import { project } from './sources.ts';
 

@@ -1,6 +1,6 @@
-import { authorVia, type ToolUse } from '../../model/stored/change.ts';
+import { authorVia, type ToolUse } from '../../core/log/change.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
-import type { Decision, LoggedDraft, Reads, Store } from '../../store/store.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../core/log/store.ts';
 import { authorOf, type Call, type OperationResult } from '../operation.ts';
 import { claimName, earlierClaim, hashRequest, type KeyedRequest } from './idempotency.ts';
 

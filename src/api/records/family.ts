@@ -1,8 +1,8 @@
-import type { Change, RevertibleFamily } from '../../model/stored/change.ts';
+import type { Change, RevertibleFamily } from '../../core/log/change.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Scope } from '../../core/values/key.ts';
 import type { Problem } from '../../core/values/failure.ts';
-import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
+import type { LoggedDraft, Reads, Store } from '../../core/log/store.ts';
 import type { Call } from '../operation.ts';
 import type { FieldWrite } from './placement.ts';
 import type { WriteReport } from './commit-once.ts';

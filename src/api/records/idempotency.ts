@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../../core/values/failure.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
-import type { Reads, StoredVkClaim, VkClaim } from '../../store/store.ts';
+import type { Reads, StoredVkClaim, VkClaim } from '../../core/log/store.ts';
 import { authorOf, type Call } from '../operation.ts';
 
 /** The hashes of a request in canonical form: equal requests have equal hashes. */

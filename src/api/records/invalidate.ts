@@ -1,8 +1,8 @@
-import { actions, type Change } from '../../model/stored/change.ts';
+import { actions, type Change } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
-import { rowsNamed } from '../../store/log/fold.ts';
-import type { Decision, LoggedDraft, Reads, SeqRange, Store } from '../../store/store.ts';
+import { rowsNamed } from '../../core/log/write/fold.ts';
+import type { Decision, LoggedDraft, Reads, SeqRange, Store } from '../../core/log/store.ts';
 import {
   authorOf,
   defineOperation,

@@ -1,6 +1,6 @@
 import { parseDateTime } from '../../core/values/time.ts';
 import { Failure } from '../../core/values/failure.ts';
-import type { Reads } from '../../store/store.ts';
+import type { Reads } from '../../core/log/store.ts';
 
 /** The input field of a moment of the past (docs/design/history.md#the-change-log). */
 export const asOfProperty = {

@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { HistoryRow, RevertibleFamily } from '../../model/stored/change.ts';
+import type { HistoryRow, RevertibleFamily } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
-import type { Reads } from '../../store/store.ts';
+import type { Reads } from '../../core/log/store.ts';
 import {
   defineOperation,
   type Call,

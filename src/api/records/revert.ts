@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import type { Change, RevertibleFamily, ToolUse } from '../../model/stored/change.ts';
+import type { Change, RevertibleFamily, ToolUse } from '../../core/log/change.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
-import { foldRows, type Folded } from '../../store/log/fold.ts';
-import type { LoggedDraft, Reads, SeqRange } from '../../store/store.ts';
+import { foldRows, type Folded } from '../../core/log/write/fold.ts';
+import type { LoggedDraft, Reads, SeqRange } from '../../core/log/store.ts';
 import type { KeyedRequest } from './idempotency.ts';
 import { conflictsShownMax, invalidateListedMax, invalidateShownCharactersMax } from './limits.ts';
 

@@ -1,4 +1,4 @@
-import { actions } from '../../model/stored/change.ts';
+import { actions } from '../../core/log/change.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { vkCharactersMax } from '../limits.ts';
 import { problemsMember } from '../problems.ts';

@@ -1,12 +1,7 @@
-import {
-  authorVia,
-  mergeFields,
-  type Change,
-  type ChangeAuthor,
-} from '../../model/stored/change.ts';
+import { authorVia, mergeFields, type Change, type ChangeAuthor } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import type { Decision, Reads, StoredVkClaim } from '../../store/store.ts';
+import type { Decision, Reads, StoredVkClaim } from '../../core/log/store.ts';
 import {
   authorOf,
   defineOperation,

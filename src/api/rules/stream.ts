@@ -1,7 +1,7 @@
 import { Failure } from '../../core/values/failure.ts';
-import type { RevertibleFamily } from '../../model/stored/change.ts';
-import type { RecordChange, Store } from '../../store/store.ts';
-import { catchUpTo } from '../../store/shared/catch-up.ts';
+import type { RevertibleFamily } from '../../core/log/change.ts';
+import type { RecordChange, Store } from '../../core/log/store.ts';
+import { catchUpTo } from '../../core/log/catch-up.ts';
 import type { ChangeStream, Feed, OperationResult } from '../operation.ts';
 
 /** The reads of the log that operations need to stream it. */

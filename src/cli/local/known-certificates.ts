@@ -1,7 +1,7 @@
 import { AcmeFolder } from '../../modules/acme/folder.ts';
 import type { CertificateState } from '../../modules/status/server-status.ts';
-import type { Config } from '../../config/config.ts';
-import { allCertificateWarnings, certificateWarnings } from '../../config/warnings.ts';
+import type { Config } from '../../core/config/config.ts';
+import { allCertificateWarnings, certificateWarnings } from '../../core/config/warnings.ts';
 import { certificateState, loadOnDemandCertificates } from '../../server/tls/certificate-states.ts';
 import {
   loadAcmeCertificate,

@@ -4,7 +4,7 @@ import { Option } from 'commander';
 import type { Operations } from '../../client/operations.ts';
 import { Failure, isFailureCode } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { apiTimeoutMs } from '../limits.ts';
 import { UsageError, type Terminal } from '../command.ts';
 import { configOption, findConfigFile, requireConfig } from '../options.ts';

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import type { Predecessor } from '../../prepare-data.ts';
 import type { Log } from '../../core/report/log.ts';
 import {

@@ -1,6 +1,6 @@
 import cluster from 'node:cluster';
 import { on } from 'node:events';
-import type { Config, ConfigResult } from '../../config/config.ts';
+import type { Config, ConfigResult } from '../../core/config/config.ts';
 import { endAtOnce } from './end-at-once.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../../core/values/failure.ts';

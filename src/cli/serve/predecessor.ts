@@ -7,7 +7,7 @@ import {
   socketText,
   type ListeningSocket,
 } from '../../server/listening/inherited-sockets.ts';
-import type { ListenAddress } from '../../config/addresses.ts';
+import type { ListenAddress } from '../../core/config/addresses.ts';
 import type { Log } from '../../core/report/log.ts';
 import { handOverVariable, type HandOverText, type SuccessorMessage } from './hand-over.ts';
 import { passedDescriptors } from './service-manager.ts';

@@ -1,7 +1,7 @@
 import { readFile, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../core/values/failure.ts';
-import { claimantPid } from '../../store/folder/folder-claim.ts';
+import { claimantPid } from '../../core/log/folder/folder-claim.ts';
 import { writeLine, type DefineCommand } from '../command.ts';
 import { outcomeFile, type RestartOutcome } from './hand-over.ts';
 import { restartPollMs, takeOverMsMax } from '../limits.ts';

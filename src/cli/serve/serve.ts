@@ -5,11 +5,11 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../core/values/clock.ts';
-import { isUrl } from '../../config/addresses.ts';
-import type { Config, ConfigResult } from '../../config/config.ts';
-import type { FolderSettings } from '../../config/read.ts';
-import { configAfterReload } from '../../config/restart.ts';
-import { watchConfig } from '../../config/watch.ts';
+import { isUrl } from '../../core/config/addresses.ts';
+import type { Config, ConfigResult } from '../../core/config/config.ts';
+import type { FolderSettings } from '../../core/config/read.ts';
+import { configAfterReload } from '../../core/config/restart.ts';
+import { watchConfig } from '../../core/config/watch.ts';
 import { openData } from '../../data.ts';
 import { makeFirstKey } from '../../first-start.ts';
 import { startWaymark, type Waymark } from '../../main.ts';
@@ -26,8 +26,8 @@ import {
   type ListeningSocket,
 } from '../../server/listening/inherited-sockets.ts';
 import { Certificates } from '../../server/tls/certificates.ts';
-import { Notices } from '../../store/shared/notices.ts';
-import type { Store } from '../../store/store.ts';
+import { Notices } from '../../core/log/shared/notices.ts';
+import type { Store } from '../../core/log/store.ts';
 import { UsageError, type DefineCommand, type Terminal } from '../command.ts';
 import { endAtOnce, endOnBug } from './end-at-once.ts';
 import { handOver } from './hand-over.ts';

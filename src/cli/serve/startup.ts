@@ -1,6 +1,6 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import type { Waymark } from '../../main.ts';
 import type { Log } from '../../core/report/log.ts';
 import { version } from '../../core/values/version.ts';

@@ -1,6 +1,6 @@
 import { deserialize, serialize } from 'node:v8';
 import type { Taken, TokenOrder } from '../../core/fair/token-buckets.ts';
-import type { Config, ConfigResult } from '../../config/config.ts';
+import type { Config, ConfigResult } from '../../core/config/config.ts';
 import { isCidr, parseCidr } from '../../core/values/network/cidr.ts';
 import type { AccessRows } from '../../modules/status/live-access.ts';
 import type { Metric, ProcessMetrics } from '../../core/report/metrics.ts';

@@ -1,6 +1,6 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import type { Config, ConfigResult } from '../../config/config.ts';
+import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
 import { returnHandedOver, watchAcceptors } from '../../server/listening/node-internals.ts';

@@ -1,4 +1,4 @@
-import type { AccessConfig, DiskMount } from '../../config/config.ts';
+import type { AccessConfig, DiskMount } from '../../core/config/config.ts';
 import { prefersHtml } from '../../core/http/representation/negotiation.ts';
 import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
 import { isRead, type Fields } from '../../core/http/request.ts';

@@ -1,8 +1,8 @@
 import type { X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
-import type { AccessConfig } from '../../config/config.ts';
-import { readCaCertificates } from '../../config/key-pair.ts';
-import { fileChanges } from '../../config/watch.ts';
+import type { AccessConfig } from '../../core/config/config.ts';
+import { readCaCertificates } from '../../core/config/key-pair.ts';
+import { fileChanges } from '../../core/config/watch.ts';
 import type {
   ClientCertificate,
   ClientIdentity,

@@ -1,5 +1,5 @@
-import type { AccessConfig } from '../../config/config.ts';
-import type { Reads } from '../../store/store.ts';
+import type { AccessConfig } from '../../core/config/config.ts';
+import type { Reads } from '../../core/log/store.ts';
 import { closedRulesCountedMax, missingSectionsMax } from '../rules/operations/limits.ts';
 
 /**

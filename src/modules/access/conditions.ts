@@ -1,10 +1,10 @@
-import type { AccessConfig } from '../../config/config.ts';
+import type { AccessConfig } from '../../core/config/config.ts';
 import type { FieldList, Reply } from '../../core/http/reply.ts';
 import { isRead, type Fields } from '../../core/http/request.ts';
 import { comparableAddress, Networks } from '../../core/values/network/networks.ts';
 import type { ReuseClient } from '../../core/values/reuse-client.ts';
 import { needsUser, type User, type Visitor, type VisitorNeeds } from '../../core/http/visitor.ts';
-import type { Dialler } from '../../outbound/dialler.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { AccessRequest } from './access-request.ts';
 import { askForward, withoutSpoofed } from './forward.ts';
 import type { PasswordFile } from './password-file.ts';

@@ -4,8 +4,8 @@ import { fieldLines, type FieldList, type Reply } from '../../core/http/reply.ts
 import type { Fields } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { sentUrlOf } from '../../core/values/path.ts';
-import type { Dialler } from '../../outbound/dialler.ts';
-import type { SourceResponse } from '../../outbound/exchange.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
+import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import type { AccessRequest } from './access-request.ts';
 import { forwardContentBytesMax, forwardTimeoutMs } from './limits.ts';
 

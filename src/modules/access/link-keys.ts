@@ -1,6 +1,6 @@
-import { makeLinkKey, parseSecretsKeys } from '../../config/secrets-keys.ts';
+import { makeLinkKey, parseSecretsKeys } from '../../core/config/secrets-keys.ts';
 import { reasonOf, type Log } from '../../core/report/log.ts';
-import { LoadedFile } from '../../visitors/loaded-file.ts';
+import { LoadedFile } from '../../core/config/loaded-file.ts';
 import { linkKeysBytesMax } from './limits.ts';
 import type { LinkKeys } from './signed-links.ts';
 

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 
 /**
  * Warnings about `path = /internal` of sections that protect or limit that one page, while there

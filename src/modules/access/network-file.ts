@@ -1,7 +1,7 @@
 import type { Log } from '../../core/report/log.ts';
 import { reasonOf } from '../../core/report/log.ts';
 import { comparableAddress, Networks } from '../../core/values/network/networks.ts';
-import { LoadedFile } from '../../visitors/loaded-file.ts';
+import { LoadedFile } from '../../core/config/loaded-file.ts';
 import { networkFileBytesMax, networkLinesNamedMax } from './limits.ts';
 
 /** The networks of a file as it is now. */

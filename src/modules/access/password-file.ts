@@ -1,8 +1,8 @@
-import type { Config } from '../../config/config.ts';
-import { readText } from '../../config/files.ts';
+import type { Config } from '../../core/config/config.ts';
+import { readText } from '../../core/config/files.ts';
 import type { Log } from '../../core/report/log.ts';
 import { reasonOf } from '../../core/report/log.ts';
-import { LoadedFile } from '../../visitors/loaded-file.ts';
+import { LoadedFile } from '../../core/config/loaded-file.ts';
 import { passwordFileBytesMax } from './limits.ts';
 import { parsePasswordFile, type PasswordHash, type PasswordUsers } from './password-hash.ts';
 

@@ -1,12 +1,12 @@
 import { countryCode } from '../../core/http/visitor.ts';
-import { cidr, origin, sitePath } from '../../config/addresses.ts';
+import { cidr, origin, sitePath } from '../../core/config/addresses.ts';
 import { escapedPath } from '../../core/values/path.ts';
-import { fieldName } from '../../config/headers.ts';
-import { list, optional, single, type ParsedKeys } from '../../config/ini-key.ts';
-import type { KeyText } from '../../config/key-text.ts';
-import type { LineProblem } from '../../config/problem.ts';
+import { fieldName } from '../../core/config/headers.ts';
+import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
+import type { KeyText } from '../../core/config/key-text.ts';
+import type { LineProblem } from '../../core/config/problem.ts';
 import { nearestName } from '../../core/values/nearest.ts';
-import { anyText, choice, plainName, wordOr, type ValueParser } from '../../config/values.ts';
+import { anyText, choice, plainName, wordOr, type ValueParser } from '../../core/config/values.ts';
 import { providerNames } from '../login/section.ts';
 import { pathPattern } from '../headers/section.ts';
 

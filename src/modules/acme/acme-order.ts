@@ -1,13 +1,13 @@
 import { getCACertificates } from 'node:tls';
 import type { Authorization } from 'acme-client';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import type { ListenAddress } from '../../config/addresses.ts';
+import type { ListenAddress } from '../../core/config/addresses.ts';
 import { defaultPorts } from '../../core/values/network/authority.ts';
 import { parseCidr } from '../../core/values/network/cidr.ts';
 import { acmeConnectMs, acmeOrderMs, acmePollMs, acmePollMsMax, acmeRequestMs } from './limits.ts';
 import type { DnsRecord } from './dns/dns-record.ts';
 import { acmeTransport } from './acme-transport.ts';
-import { createDialler } from '../../outbound/dialler.ts';
+import { createDialler } from '../../core/outbound/dialler.ts';
 
 /** An order of a certificate from an ACME server (RFC 8555). */
 export interface AcmeOrder {

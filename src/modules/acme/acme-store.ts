@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync } from 'node:crypto';
-import type { KeyPair, RefusedPair } from '../../config/key-pair.ts';
+import type { KeyPair, RefusedPair } from '../../core/config/key-pair.ts';
 import type { IssuedCertificate } from './acme-order.ts';
 
 /** The state of the certificate of a host. */

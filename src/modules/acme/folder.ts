@@ -1,8 +1,8 @@
 import { chmod, mkdir, open, readdir, readFile, rename, rm, stat, utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { AcmeConfig, Certificate } from '../../config/config.ts';
-import { readKeyPair, type KeyPair, type RefusedPair } from '../../config/key-pair.ts';
-import { fileChanges } from '../../config/watch.ts';
+import type { AcmeConfig, Certificate } from '../../core/config/config.ts';
+import { readKeyPair, type KeyPair, type RefusedPair } from '../../core/config/key-pair.ts';
+import { fileChanges } from '../../core/config/watch.ts';
 import type { IssuedCertificate } from './acme-order.ts';
 import {
   acmeServerName,

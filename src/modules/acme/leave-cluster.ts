@@ -1,5 +1,5 @@
-import type { AcmeConfig } from '../../config/config.ts';
-import type { ReadValues } from '../../store/shared/shared-values.ts';
+import type { AcmeConfig } from '../../core/config/config.ts';
+import type { ReadValues } from '../../core/log/shared/shared-values.ts';
 import { acmeServerName } from './acme-store.ts';
 import { AcmeFolder } from './folder.ts';
 import { readSharedAccount, readSharedPair, sharedStates } from './shared-certificates.ts';

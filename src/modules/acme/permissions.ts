@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import { parseCidr } from '../../core/values/network/cidr.ts';
 import type { Log } from '../../core/report/log.ts';
-import { createDialler } from '../../outbound/dialler.ts';
+import { createDialler } from '../../core/outbound/dialler.ts';
 import {
   permissionFailedMs,
   permissionMs,

@@ -1,8 +1,8 @@
 import { getCACertificates } from 'node:tls';
 import { parseCidr } from '../../core/values/network/cidr.ts';
 import { readRetryAfter } from '../../core/http/retry-after.ts';
-import { createDialler, type Dialler } from '../../outbound/dialler.ts';
-import { outboundUrl } from '../../outbound/url.ts';
+import { createDialler, type Dialler } from '../../core/outbound/dialler.ts';
+import { outboundUrl } from '../../core/outbound/url.ts';
 import type { AcmeOrder } from './acme-order.ts';
 import { answerText } from './acme-transport.ts';
 import {

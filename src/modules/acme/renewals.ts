@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import type { AcmeConfig } from '../../config/config.ts';
-import { readEabKey } from '../../config/key-pair.ts';
+import type { AcmeConfig } from '../../core/config/config.ts';
+import { readEabKey } from '../../core/config/key-pair.ts';
 import { readRetryAfter } from '../../core/http/retry-after.ts';
 import { Failure } from '../../core/values/failure.ts';
 import {

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto';
-import type { SecretsKey } from '../../config/secrets-keys.ts';
-import type { Refused } from '../../config/values.ts';
+import type { SecretsKey } from '../../core/config/secrets-keys.ts';
+import type { Refused } from '../../core/config/values.ts';
 
 const algorithm = 'aes-256-gcm';
 const [nonceBytes, tagBytes] = [12, 16];

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { AcmeConfig } from '../../config/config.ts';
-import type { KeyPair, RefusedPair } from '../../config/key-pair.ts';
-import { readSecretsKeys, type SecretsKey } from '../../config/secrets-keys.ts';
+import type { AcmeConfig } from '../../core/config/config.ts';
+import type { KeyPair, RefusedPair } from '../../core/config/key-pair.ts';
+import { readSecretsKeys, type SecretsKey } from '../../core/config/secrets-keys.ts';
 import { Failure } from '../../core/values/failure.ts';
-import type { ReadValues, ValueChange, Values } from '../../store/shared/shared-values.ts';
+import type { ReadValues, ValueChange, Values } from '../../core/log/shared/shared-values.ts';
 import type { ClusterTask } from '../cluster/log/task-turn.ts';
-import type { SharedPart } from '../../store/store.ts';
+import type { SharedPart } from '../../core/log/store.ts';
 import type { IssuedCertificate } from './acme-order.ts';
 import {
   acmeServerName,

@@ -1,7 +1,7 @@
-import { parseKeyPair, type KeyPair, type RefusedPair } from '../../config/key-pair.ts';
-import { readSecretsKeys, type SecretsKey } from '../../config/secrets-keys.ts';
-import type { Refused } from '../../config/values.ts';
-import type { ReadValues, ValueChange } from '../../store/shared/shared-values.ts';
+import { parseKeyPair, type KeyPair, type RefusedPair } from '../../core/config/key-pair.ts';
+import { readSecretsKeys, type SecretsKey } from '../../core/config/secrets-keys.ts';
+import type { Refused } from '../../core/config/values.ts';
+import type { ReadValues, ValueChange } from '../../core/log/shared/shared-values.ts';
 import type { IssuedCertificate } from './acme-order.ts';
 import { parseHostState, type HostState } from './acme-store.ts';
 import { keyIdOf, seal, unseal } from './sealed.ts';

@@ -3,10 +3,10 @@ import { constants, fstatSync, openSync, closeSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure } from '../../core/values/failure.ts';
-import { isDiskFull } from '../../store/folder/full-disk.ts';
+import { isDiskFull } from '../../core/log/folder/full-disk.ts';
 import { syncPath } from '../upkeep/backup.ts';
-import { assetFolder } from '../../store/folder/data-folder.ts';
-import type { SharedFiles } from '../../store/shared/shared-files.ts';
+import { assetFolder } from '../../core/log/folder/data-folder.ts';
+import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
 import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
 import { isDigest } from './asset.ts';
 import {

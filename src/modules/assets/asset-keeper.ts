@@ -1,7 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Log } from '../../core/report/log.ts';
-import type { SharedFiles } from '../../store/shared/shared-files.ts';
-import type { Reads, Store } from '../../store/store.ts';
+import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
+import type { Reads, Store } from '../../core/log/store.ts';
 import { assetOf, assetTable, type Asset } from './asset.ts';
 import type { AssetFiles } from './asset-files.ts';
 import { assetsAtOnce, interruptedUploadMs, keepEveryMs } from './limits.ts';

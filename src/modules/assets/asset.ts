@@ -2,7 +2,7 @@ import { parseMediaType } from '../../core/http/representation/mediatype.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import type { StoredRow } from '../tables/row.ts';
 import type { TableDefinition } from '../tables/table.ts';
-import type { Reads } from '../../store/store.ts';
+import type { Reads } from '../../core/log/store.ts';
 import { assetNameBytesMax } from './limits.ts';
 
 /** A file that page rules refer to by its name. */

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { Failure } from '../../core/values/failure.ts';
 import { syncPath } from '../upkeep/backup.ts';
-import { errorReason } from '../../store/folder/data-folder.ts';
+import { errorReason } from '../../core/log/folder/data-folder.ts';
 import { isDigest, type Asset } from './asset.ts';
 import type { AssetFiles } from './asset-files.ts';
 

@@ -3,7 +3,7 @@ import { isPrefetch, prefetchPurpose } from '../../core/http/prefetch.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
 import { singleMetric, type Metric } from '../../core/report/metrics.ts';
 import type { Log } from '../../core/report/log.ts';
-import { visitKeysBufferedMax } from '../../store/limits.ts';
+import { visitKeysBufferedMax } from '../../core/log/limits.ts';
 import { dayOf, VisitBuffer } from '../visits/visit-buffer.ts';
 import { addName, type BreadcrumbDimension } from '../visits/visit-counts.ts';
 import type { DaySpan, DayVisits, VisitTable } from '../visits/visit-database.ts';

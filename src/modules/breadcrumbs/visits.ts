@@ -1,7 +1,7 @@
 import { isInside } from '../../core/values/bounds.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
 import { addCounts, breadcrumbDimensions, noVisits } from '../visits/visit-counts.ts';
-import { visitNamesMax } from '../../store/limits.ts';
+import { visitNamesMax } from '../../core/log/limits.ts';
 import type { DaySpan, DayVisits } from '../visits/visit-database.ts';
 import { defineOperation } from '../../api/operation.ts';
 import {

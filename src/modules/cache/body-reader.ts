@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { arrivingReadBytes } from './limits.ts';
-import { countPassedBytes } from '../../outbound/passed-bytes.ts';
+import { countPassedBytes } from '../../core/outbound/passed-bytes.ts';
 import type { BodyFile } from './body-file.ts';
 
 /** A body that arrives, as its readers see it. */

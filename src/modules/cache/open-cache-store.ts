@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { cacheReportMs } from './limits.ts';
 import type { Log } from '../../core/report/log.ts';
 import { openCache } from './storage/folder-cache.ts';

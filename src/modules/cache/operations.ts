@@ -3,8 +3,8 @@ import { Failure } from '../../core/values/failure.ts';
 import type { CacheListRow, CacheAdmin, CachePurge } from './cache-admin.ts';
 import { listRowsDefault, listRowsMax } from '../../api/limits.ts';
 import { urlOf } from '../../core/values/path.ts';
-import type { Notice } from '../../store/shared/entry.ts';
-import type { Store } from '../../store/store.ts';
+import type { Notice } from '../../core/log/shared/entry.ts';
+import type { Store } from '../../core/log/store.ts';
 import { defineOperation } from '../../api/operation.ts';
 import { parseUrl } from '../../api/rules/place.ts';
 

@@ -1,7 +1,7 @@
 import { assetsInUse } from '../assets/asset-keeper.ts';
 import type { ClusterFiles } from './status.ts';
-import type { SharedFilesState } from '../../store/shared/shared-files.ts';
-import type { Store } from '../../store/store.ts';
+import type { SharedFilesState } from '../../core/log/shared/shared-files.ts';
+import type { Store } from '../../core/log/store.ts';
 import { missingFilesShownMax } from '../../cli/limits.ts';
 
 /** The files of a cluster, as `waymark cluster status` shows them. */

@@ -11,16 +11,16 @@ import {
   type ClusterFiles,
   type ClusterStatus,
 } from './status.ts';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { openData, openDataToRead, requireData } from '../../data.ts';
 import { newId, now } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { durationMs, durationText } from '../../core/values/units.ts';
 import { silentLog } from '../../core/report/log.ts';
-import { claimFolder } from '../../store/folder/folder-claim.ts';
-import { holdsData } from '../../store/folder/data-folder.ts';
-import { openStore } from '../../store/open.ts';
-import type { Store } from '../../store/store.ts';
+import { claimFolder } from '../../core/log/folder/folder-claim.ts';
+import { holdsData } from '../../core/log/folder/data-folder.ts';
+import { openStore } from '../../core/log/open.ts';
+import type { Store } from '../../core/log/store.ts';
 import { table } from '../../cli/remote/client-command.ts';
 import { writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { retentionMsMax, retentionMsMin } from '../../cli/limits.ts';

@@ -10,7 +10,7 @@ import {
   type MsgHdrs,
   type NatsConnection,
 } from '@nats-io/transport-node';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { retryUntilAborted } from '../../core/values/retry-loop.ts';
 import type { Log } from '../../core/report/log.ts';

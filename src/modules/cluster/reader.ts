@@ -2,7 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Msg } from '@nats-io/transport-node';
 import { Failure } from '../../core/values/failure.ts';
 import { durationText } from '../../core/values/units.ts';
-import type { SharedEntry } from '../../store/shared/shared-log.ts';
+import type { SharedEntry } from '../../core/log/shared/shared-log.ts';
 import {
   fetchAgainMs,
   fetchAgainMsMax,

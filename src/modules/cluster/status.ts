@@ -1,6 +1,10 @@
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { silentLog } from '../../core/report/log.ts';
-import type { CopyServer, SharedFile, SharedFilesState } from '../../store/shared/shared-files.ts';
+import type {
+  CopyServer,
+  SharedFile,
+  SharedFilesState,
+} from '../../core/log/shared/shared-files.ts';
 import type { StreamInfo } from './jetstream-api.ts';
 import { connectMsMax } from './limits.ts';
 import { ReconnectingNats } from './nats-connection.ts';

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../core/values/failure.ts';
-import type { SharedContent, SharedFile, SharedFiles } from '../../store/shared/shared-files.ts';
+import type { SharedContent, SharedFile, SharedFiles } from '../../core/log/shared/shared-files.ts';
 import {
   answerOf,
   callJetStream,

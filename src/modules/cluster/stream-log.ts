@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Log } from '../../core/report/log.ts';
-import type { SharedLog } from '../../store/shared/shared-log.ts';
+import type { SharedLog } from '../../core/log/shared/shared-log.ts';
 import { appendEntry } from './append.ts';
 import type { StreamInfo } from './jetstream-api.ts';
 import {

@@ -1,4 +1,4 @@
-import type { CopyServer, SharedFilesState } from '../../store/shared/shared-files.ts';
+import type { CopyServer, SharedFilesState } from '../../core/log/shared/shared-files.ts';
 import { JetStreamError, jetStreamErrors, type StreamInfo } from './jetstream-api.ts';
 import { requestMsMax } from './limits.ts';
 import type { ReconnectingNats } from './nats-connection.ts';

@@ -9,7 +9,7 @@ import { Failure, failureFrom } from '../../core/values/failure.ts';
 import { sameJson, type Json } from '../../core/values/json/json.ts';
 import type { Caller } from '../../core/values/key.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
-import type { Reads } from '../../store/store.ts';
+import type { Reads } from '../../core/log/store.ts';
 import { isSourceInside, rulesInside } from '../rules/bounds/rules.ts';
 import type { Call } from '../../api/operation.ts';
 import { clientOf } from '../rules/operations/page-lookup.ts';

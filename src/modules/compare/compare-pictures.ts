@@ -2,7 +2,7 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Operations } from '../../client/operations.ts';
 import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
-import { errorReason } from '../../store/folder/data-folder.ts';
+import { errorReason } from '../../core/log/folder/data-folder.ts';
 import { UsageError } from '../../cli/command.ts';
 import { picturesMax, picturesMsMax, previewSecondsOfPictures } from '../../cli/limits.ts';
 import { callApi, type ApiTarget } from '../../cli/remote/api-client.ts';

@@ -9,7 +9,7 @@ import type { Caller } from '../../core/values/key.ts';
 import { encodePath } from '../../core/values/path.ts';
 import type { PageDimension } from '../visits/visit-counts.ts';
 import type { DaySpan, DayVisits } from '../visits/visit-database.ts';
-import type { DraftedRecordName, Store } from '../../store/store.ts';
+import type { DraftedRecordName, Store } from '../../core/log/store.ts';
 import { requireInside } from '../rules/bounds/rules.ts';
 import { comparedUrlsMax } from './comparison.ts';
 import { parseUrl, requireBreadcrumbKey } from '../../api/rules/place.ts';

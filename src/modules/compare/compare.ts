@@ -3,7 +3,7 @@ import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts
 import type { SiteDraft } from '../drafts/draft.ts';
 import type { Location } from '../../core/http/visitor.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import { openDraftSeen } from '../drafts/bounds.ts';
 import { defineOperation, type Call } from '../../api/operation.ts';
 import { parseOrigin } from '../../api/rules/place.ts';

@@ -1,4 +1,4 @@
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { fieldLines, noBody, withoutFields, type Reply } from '../../core/http/reply.ts';
 import { isRead, type Fields, type RequestTarget } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';

@@ -1,4 +1,4 @@
-import type { EngineConfig } from '../../config/config.ts';
+import type { EngineConfig } from '../../core/config/config.ts';
 import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
 import { prefersHtml } from '../../core/http/representation/negotiation.ts';
 import { publicFile, type PublicFile } from '../../core/http/content/page.ts';

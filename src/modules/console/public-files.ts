@@ -11,7 +11,7 @@ import {
 } from '../../core/http/content/page.ts';
 import type { FieldList, Reply } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { knownEventTypes } from '../../model/stored/event-types.ts';
+import { knownEventTypes } from '../../core/log/events/event-types.ts';
 import { loadDocsFiles, type DocsFiles } from '../docs/docs-files.ts';
 
 /**

@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import type { Converted, Remark } from './conversion.ts';
 import { includeReader, type ReadIncluded } from './include.ts';
 import { convertedBytesMax } from './limits.ts';
-import { readText } from '../../config/files.ts';
+import { readText } from '../../core/config/files.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { jsonOption } from '../../cli/options.ts';

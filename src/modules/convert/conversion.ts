@@ -1,6 +1,6 @@
-import { iniLine, iniTemplateLine } from '../../config/describe.ts';
-import { consistencyProblems } from '../../config/consistency.ts';
-import { parseIni } from '../../config/parse.ts';
+import { iniLine, iniTemplateLine } from '../../core/config/describe.ts';
+import { consistencyProblems } from '../../core/config/consistency.ts';
+import { parseIni } from '../../core/config/parse.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { refusalRoundsMax, remarkCharactersMax } from './limits.ts';
 

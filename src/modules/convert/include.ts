@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
-import { isIncluded } from '../../config/include.ts';
+import { isIncluded } from '../../core/config/include.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Directive } from './directive.ts';
 import { convertedBytesMax, includedFilesMax, includeDepthMax } from './limits.ts';

@@ -1,4 +1,4 @@
-import { knownEventTypes, type KnownEventType } from '../../model/stored/event-types.ts';
+import { knownEventTypes, type KnownEventType } from '../../core/log/events/event-types.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { published, type Components } from './schemas.ts';
 

@@ -3,7 +3,7 @@ import type { SiteDraft } from './draft.ts';
 import type { Caller } from '../../core/values/key.ts';
 import type { Rule } from '../rules/rule.ts';
 import { noSuchDraft, openDraftNamed } from './log/draft-store.ts';
-import type { Reads, Store } from '../../store/store.ts';
+import type { Reads, Store } from '../../core/log/store.ts';
 import { versionsIn } from './operations/publish-plan.ts';
 import { isRuleSeen } from '../rules/bounds/rules.ts';
 

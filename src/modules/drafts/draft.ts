@@ -4,7 +4,7 @@ import {
   type Change,
   type Family,
   type RevertibleFamily,
-} from '../../model/stored/change.ts';
+} from '../../core/log/change.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { NamedMoment } from '../../core/values/time.ts';
 

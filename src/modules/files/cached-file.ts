@@ -1,5 +1,5 @@
 import type { Compressors } from '../compression/compressors.ts';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import { codings, type Coding } from '../../core/http/representation/coding.ts';
 import type { Fields } from '../../core/http/request.ts';
 import { fitsInMemory, readFileContent, type RepresentationOptions } from './file-content.ts';

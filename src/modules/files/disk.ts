@@ -1,4 +1,4 @@
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import { plainGetFields, withoutCaching } from '../../core/http/content/error-content.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';

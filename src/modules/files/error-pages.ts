@@ -1,6 +1,6 @@
 import { opendirSync } from 'node:fs';
 import { join } from 'node:path/posix';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import { languagePreference } from '../../core/http/representation/negotiation.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { CanonicalPath } from '../../core/values/path.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { fstatSync, type BigIntStats } from 'node:fs';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import type { Coding } from '../../core/http/representation/coding.ts';
 import { isCompressible } from '../../core/http/representation/compressible.ts';
 import { createFileSource, readBytes } from '../../core/http/content/file-source.ts';

@@ -1,6 +1,6 @@
 import { closeSync } from 'node:fs';
 import { withCodings } from '../compression/compressed-reply.ts';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';

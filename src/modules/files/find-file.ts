@@ -10,7 +10,7 @@ import {
   type BigIntStats,
 } from 'node:fs';
 import { join } from 'node:path/posix';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
 
 // These calls are synchronous because they read no content: the kernel answers them from memory in

@@ -1,7 +1,7 @@
 import { opendir } from 'node:fs/promises';
 import type { Dirent } from 'node:fs';
 import { join } from 'node:path/posix';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import { pathInFolder, type CanonicalPath } from '../../core/values/path.ts';
 import {
   undefinedIfForbidden,

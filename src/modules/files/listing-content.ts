@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import { preferredType } from '../../core/http/representation/negotiation.ts';
 import { fieldLines, withoutFields, type FieldList } from '../../core/http/reply.ts';
 import { listingPage, listingPolicy } from './listing-page.ts';

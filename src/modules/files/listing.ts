@@ -1,7 +1,7 @@
 import { opendirSync, type BigIntStats } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path/posix';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { canonicalPath, encodePath, pathInFolder } from '../../core/values/path.ts';
 import {

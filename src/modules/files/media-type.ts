@@ -1,6 +1,6 @@
 import { extname } from 'node:path/posix';
 import { contentType } from 'mime-types';
-import type { ExtensionType } from '../../config/values.ts';
+import type { ExtensionType } from '../../core/config/values.ts';
 
 /**
  * The media type of a file by its extension, with a charset for text: that of the mount's `types`,

@@ -1,4 +1,4 @@
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import type { MountLoss } from '../../model/explanation.ts';
 import { encodePath } from '../../core/values/path.ts';
 import { cachedContent } from './cached-file.ts';

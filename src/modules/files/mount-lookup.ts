@@ -1,4 +1,4 @@
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import type { MountLoss } from '../../model/explanation.ts';
 import { locate, locateFile, type LocatedFile } from './find-file.ts';
 import { tryPaths, type MountPath } from './mount-path.ts';

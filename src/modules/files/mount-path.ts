@@ -1,4 +1,4 @@
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { pathOfText, textOfPath, type CanonicalPath } from '../../core/values/path.ts';
 import { fileNameBytesMax } from './limits.ts';

@@ -1,5 +1,5 @@
 import { closeSync } from 'node:fs';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import { createFileSource } from '../../core/http/content/file-source.ts';
 import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
 import type { Page } from '../../core/http/content/page-reply.ts';

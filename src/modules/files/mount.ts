@@ -1,6 +1,6 @@
 import { forbidsTransform } from '../compression/compressed-reply.ts';
 import type { Compressors } from '../compression/compressors.ts';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import { fieldLines, type FieldList, type Reply } from '../../core/http/reply.ts';
 import { isRead, type ContentRequest } from '../../core/http/request.ts';
 import { withVary } from '../../core/http/vary.ts';

@@ -1,5 +1,5 @@
 import { closeSync, type BigIntStats } from 'node:fs';
-import type { DiskMount } from '../../config/config.ts';
+import type { DiskMount } from '../../core/config/config.ts';
 import {
   codings,
   preferredCodings,

@@ -1,7 +1,7 @@
 import { splitOrigin } from '../redirects/redirect-lines.ts';
 import { encodeNonAscii, readPath } from '../../core/values/path.ts';
-import { fieldToken, fieldValue, isServersOwn } from '../../config/headers.ts';
-import { customHeadersMax, headerBlocksMax } from '../../config/limits.ts';
+import { fieldToken, fieldValue, isServersOwn } from '../../core/config/headers.ts';
+import { customHeadersMax, headerBlocksMax } from '../../core/config/limits.ts';
 
 /** A path of a file `_headers`, with the fields of its answers. */
 export interface HeaderBlock {

@@ -3,13 +3,18 @@ import {
   isTemplateVariable,
   variableWords,
 } from '../../core/http/field-template.ts';
-import { customHeadersMax } from '../../config/limits.ts';
-import { duplicateMessage } from '../../config/entry.ts';
-import { answerFieldName, expiresRefusal, fieldToken, fieldValue } from '../../config/headers.ts';
-import { quoted, type LineProblem } from '../../config/problem.ts';
-import type { Entry } from '../../config/scan.ts';
-import { substituteInTemplate, type Environment } from '../../config/variables.ts';
-import type { ValueParser } from '../../config/values.ts';
+import { customHeadersMax } from '../../core/config/limits.ts';
+import { duplicateMessage } from '../../core/config/entry.ts';
+import {
+  answerFieldName,
+  expiresRefusal,
+  fieldToken,
+  fieldValue,
+} from '../../core/config/headers.ts';
+import { quoted, type LineProblem } from '../../core/config/problem.ts';
+import type { Entry } from '../../core/config/scan.ts';
+import { substituteInTemplate, type Environment } from '../../core/config/variables.ts';
+import type { ValueParser } from '../../core/config/values.ts';
 
 /** A section whose keys are the names of header fields. */
 export interface ParsedTemplates {

@@ -4,8 +4,8 @@ import { buffer } from 'node:stream/consumers';
 import { Failure, isFailureCode } from '../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { openApiSocket, type ApiSocket } from '../peers/api-socket.ts';
-import type { Connect } from '../../outbound/connector.ts';
-import type { Dialler } from '../../outbound/dialler.ts';
+import type { Connect } from '../../core/outbound/connector.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
 import { hostAnswerBytesMax } from './limits.ts';
 
 /** A data host: another server with the operations `record.*`. */

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
-import { eventDraft, ownEvent } from '../../model/stored/event.ts';
+import { eventDraft, ownEvent } from '../../core/log/events/event.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { retryUntilAborted } from '../../core/values/retry-loop.ts';
 import type { StoredTable } from '../tables/table.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { ApiSocket } from '../peers/api-socket.ts';
-import type { LoggedDraft, Reads, Store } from '../../store/store.ts';
+import type { LoggedDraft, Reads, Store } from '../../core/log/store.ts';
 import { parseDefinition } from '../tables/definition.ts';
 import type { DataHost, HostClient } from './host-client.ts';
 import { hostRetryMs, hostRetryMsMax, hostSchemaMs } from './limits.ts';

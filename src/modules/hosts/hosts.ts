@@ -1,4 +1,4 @@
-import { backgroundPollMs } from '../../store/limits.ts';
+import { backgroundPollMs } from '../../core/log/limits.ts';
 import { doInTurn } from '../cluster/log/task-turn.ts';
 import { HostFollower, type HostFollowerParts, type TableHostState } from './host-follower.ts';
 import type { DataHost } from './host-client.ts';

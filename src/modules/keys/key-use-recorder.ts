@@ -1,5 +1,5 @@
 import type { Log } from '../../core/report/log.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import { keyUsesWriteMs } from './limits.ts';
 
 /** The parts of the recorder; `now` is in milliseconds since 1970. */

@@ -9,8 +9,8 @@ import {
   type Scope,
 } from '../../core/values/key.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import { keyRateMax, nodeNameCharactersMax } from '../../config/limits.ts';
-import type { LoggedDraft, Store } from '../../store/store.ts';
+import { keyRateMax, nodeNameCharactersMax } from '../../core/config/limits.ts';
+import type { LoggedDraft, Store } from '../../core/log/store.ts';
 import { keyHash } from '../../api/keys/authenticate.ts';
 import { boundsInput, boundsMembers, parseBounds } from './key-bounds.ts';
 import { authorOf, defineOperation } from '../../api/operation.ts';

@@ -1,4 +1,4 @@
-import type { LoginConfig } from '../../config/config.ts';
+import type { LoginConfig } from '../../core/config/config.ts';
 import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
 import { parseQuery } from '../../core/http/query.ts';
 import { pageFields } from '../../core/http/content/page-fields.ts';

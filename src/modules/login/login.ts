@@ -1,4 +1,4 @@
-import type { LoginConfig } from '../../config/config.ts';
+import type { LoginConfig } from '../../core/config/config.ts';
 import { ownLoginName } from './section.ts';
 import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
 import { takeParameter } from '../../core/http/query.ts';
@@ -9,7 +9,7 @@ import type { LoginSession } from './login-session.ts';
 import { encodePath } from '../../core/values/path.ts';
 import type { User } from '../../core/http/visitor.ts';
 import type { Log } from '../../core/report/log.ts';
-import type { Dialler } from '../../outbound/dialler.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { LoginSessions } from './stored-sessions.ts';
 import { cookieNames, cookieNamesWith, cookieValues, setCookie } from './cookies.ts';
 import {

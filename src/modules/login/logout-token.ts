@@ -1,10 +1,10 @@
 import type { JWTPayload } from 'jose';
-import type { LoginConfig } from '../../config/config.ts';
+import type { LoginConfig } from '../../core/config/config.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { isJsonObject } from '../../core/values/json/json.ts';
 import { loadJose } from '../../core/values/lazy-packages.ts';
 import { reasonOf } from '../../core/report/log.ts';
-import type { Dialler } from '../../outbound/dialler.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
 import { createRemoteKeySet, fetchJwks } from '../visitors/jwks.ts';
 import { signatureAlgorithms } from '../visitors/tokens.ts';
 import { logoutTokenSeconds, providerClockToleranceSeconds, providerTimeoutMs } from './limits.ts';

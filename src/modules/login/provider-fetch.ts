@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { CustomFetch, CustomFetchOptions } from 'openid-client';
-import type { Dialler } from '../../outbound/dialler.ts';
-import type { SourceResponse } from '../../outbound/exchange.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
+import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import { isEmptyStatus } from '../../core/http/reply.ts';
 import { providerAnswerBytesMax, providerTimeoutMs } from './limits.ts';
 

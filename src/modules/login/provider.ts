@@ -1,11 +1,11 @@
 import type { ClientAuth, ClientMetadata, Configuration } from 'openid-client';
-import type { LoginConfig } from '../../config/config.ts';
+import type { LoginConfig } from '../../core/config/config.ts';
 import { ownLoginName } from './section.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { loadOpenIdClient } from '../../core/values/lazy-packages.ts';
 import { reasonOf, type Log } from '../../core/report/log.ts';
-import type { Dialler } from '../../outbound/dialler.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
 import { claimAt, userIn } from '../visitors/tokens.ts';
 import {
   discoveryFreshMs,

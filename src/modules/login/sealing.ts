@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { seal, unseal } from '../acme/sealed.ts';
-import type { SecretsKey } from '../../config/secrets-keys.ts';
+import type { SecretsKey } from '../../core/config/secrets-keys.ts';
 import type { LoginKey } from './login-session.ts';
 import type { LoginSessions } from './stored-sessions.ts';
 import { sealingKeyMs } from './limits.ts';

@@ -1,10 +1,10 @@
 import type { Scope } from '../../core/values/key.ts';
 import { escapedPath } from '../../core/values/path.ts';
 import { durationText } from '../../core/values/units.ts';
-import { sitePath } from '../../config/addresses.ts';
-import { list, optional, single, type ParsedKeys } from '../../config/ini-key.ts';
-import type { KeyText } from '../../config/key-text.ts';
-import type { LineProblem } from '../../config/problem.ts';
+import { sitePath } from '../../core/config/addresses.ts';
+import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
+import type { KeyText } from '../../core/config/key-text.ts';
+import type { LineProblem } from '../../core/config/problem.ts';
 import {
   anyText,
   choice,
@@ -13,7 +13,7 @@ import {
   scope,
   wordOr,
   type ValueParser,
-} from '../../config/values.ts';
+} from '../../core/config/values.ts';
 
 /** The URL of an OpenID Connect provider; without TLS only on this machine, for development. */
 const issuerUrl: ValueParser<string> = (value) => {

@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import type { LoginConfig } from '../../config/config.ts';
+import type { LoginConfig } from '../../core/config/config.ts';
 import { ownLoginName } from './section.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
 import type { LoginSession } from './login-session.ts';

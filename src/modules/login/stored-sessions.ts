@@ -1,8 +1,8 @@
 import type { LoginKey, LoginSession } from './login-session.ts';
-import type { Databases } from '../../store/databases.ts';
-import { storedJson } from '../../store/encoding.ts';
-import { expiredLoginsRemovedMax } from '../../store/limits.ts';
-import type { WriteQueue } from '../../store/log/write-queue.ts';
+import type { Databases } from '../../core/log/databases.ts';
+import { storedJson } from '../../core/log/encoding.ts';
+import { expiredLoginsRemovedMax } from '../../core/log/limits.ts';
+import type { WriteQueue } from '../../core/log/write/write-queue.ts';
 
 /**
  * The sessions of visitors who have signed in by `[login]` (docs/design/sign-in.md). They are in

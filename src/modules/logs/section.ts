@@ -2,9 +2,9 @@ import { nearestName } from '../../core/values/nearest.ts';
 import { durationText, sizeText } from '../../core/values/units.ts';
 import { accessFields, templateFields, type AccessField } from './access-fields.ts';
 import type { SyslogAddress } from './syslog-message.ts';
-import { list, optional, single, type ParsedKeys } from '../../config/ini-key.ts';
-import type { KeyText } from '../../config/key-text.ts';
-import { quoted, type LineProblem } from '../../config/problem.ts';
+import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
+import type { KeyText } from '../../core/config/key-text.ts';
+import { quoted, type LineProblem } from '../../core/config/problem.ts';
 import {
   anyText,
   choice,
@@ -13,7 +13,7 @@ import {
   wholeNumber,
   yesNo,
   type ValueParser,
-} from '../../config/values.ts';
+} from '../../core/config/values.ts';
 import { pathPattern } from '../headers/section.ts';
 
 /** The name of a field of the access log. */

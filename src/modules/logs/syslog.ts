@@ -10,7 +10,7 @@ import {
   syslogRetryMs,
   syslogWaitingBytesMax,
   syslogWaitingMessagesMax,
-} from '../../outbound/limits.ts';
+} from '../../core/outbound/limits.ts';
 
 /** The surroundings of a sender. */
 interface SyslogParts {

@@ -1,5 +1,5 @@
-import type { ToolUse } from '../../model/stored/change.ts';
-import { visibleText } from '../../model/stored/tool-use.ts';
+import type { ToolUse } from '../../core/log/change.ts';
+import { visibleText } from '../../core/log/tool-use.ts';
 import { clientCharactersMax, conversationCharactersMax, sessionMsMax } from './limits.ts';
 
 /** The client of a tool call and its conversation, for the history of what it changes. */

@@ -1,4 +1,4 @@
-import { isLoopback, namesOrigin } from '../../config/config.ts';
+import { isLoopback, namesOrigin } from '../../core/config/config.ts';
 import { pageFields } from '../../core/http/content/page-fields.ts';
 import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
 import { Failure } from '../../core/values/failure.ts';

@@ -8,7 +8,7 @@ import type {
   ServerContext,
 } from '@modelcontextprotocol/server';
 import type { Call } from '../../api/operation.ts';
-import type { ToolUse } from '../../model/stored/change.ts';
+import type { ToolUse } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { loadMcpServer } from '../../core/values/lazy-packages.ts';
 import { jsonBytes } from '../../core/values/json/prepared-json.ts';

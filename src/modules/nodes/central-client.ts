@@ -1,5 +1,5 @@
 import { createWaymarkClient, type WaymarkClient } from '../peers/waymark-client.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import { centralTimeoutMs } from './limits.ts';
 
 /** The header field with the generation of a node's log. */

@@ -2,7 +2,7 @@ import { Failure } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { WaymarkClient } from '../peers/waymark-client.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import { appliedCharactersMax, appliedRowsMax } from './limits.ts';
 
 /** The version of the protocol that this node speaks (docs/design/nodes.md). */

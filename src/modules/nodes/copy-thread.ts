@@ -2,8 +2,8 @@ import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { newId, now } from '../../core/values/clock.ts';
 import { Failure, type FailureCode } from '../../core/values/failure.ts';
-import { openStore } from '../../store/open.ts';
-import type { Store } from '../../store/store.ts';
+import { openStore } from '../../core/log/open.ts';
+import type { Store } from '../../core/log/store.ts';
 import { copyRows, type CopyParts, type FollowingNode } from './copy-rows.ts';
 import { createCentralClient } from './central-client.ts';
 

@@ -4,7 +4,7 @@ import { Failure, stoppingFailure } from '../../core/values/failure.ts';
 import { retryUntilAborted } from '../../core/values/retry-loop.ts';
 import type { Log } from '../../core/report/log.ts';
 import { completeMark, copyFolder } from './log/replace.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import { copyMissing, readCentralEnd, type CopyParts } from './copy-rows.ts';
 import { copyInThread } from './copy-thread.ts';
 import { centralRetry } from './limits.ts';

@@ -3,7 +3,7 @@ import type { Node } from '../webhooks/hook.ts';
 import { isJsonObject } from '../../core/values/json/json.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { NodeState } from './log/node-states.ts';
-import type { SharedPart, Store } from '../../store/store.ts';
+import type { SharedPart, Store } from '../../core/log/store.ts';
 import { followProtocol } from './copy-rows.ts';
 import { reportMs, signBytesMax, twinSignsMin } from './limits.ts';
 

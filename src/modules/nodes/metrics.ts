@@ -1,5 +1,5 @@
 import { singleMetric, type Metric } from '../../core/report/metrics.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../core/log/store.ts';
 
 /** The metrics of a node with a centre, or of a cluster, from its store; none for other ones. */
 export function nodeMetrics(

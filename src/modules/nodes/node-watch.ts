@@ -1,7 +1,7 @@
 import type { Node } from '../webhooks/hook.ts';
 import type { Log } from '../../core/report/log.ts';
-import type { Emit } from '../../store/emit.ts';
-import type { SharedPart, Store } from '../../store/store.ts';
+import type { Emit } from '../../core/log/events/emit.ts';
+import type { SharedPart, Store } from '../../core/log/store.ts';
 import { silenceLookMs, memberForgottenMs, nodeSilentMs } from './limits.ts';
 import { Members } from './members.ts';
 import type { Nodes } from './log/node-states.ts';

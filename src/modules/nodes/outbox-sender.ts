@@ -3,7 +3,7 @@ import { Failure, isFailureCode } from '../../core/values/failure.ts';
 import { isJsonObject, type Json } from '../../core/values/json/json.ts';
 import { retryUntilAborted } from '../../core/values/retry-loop.ts';
 import type { Log } from '../../core/report/log.ts';
-import type { Emit } from '../../store/emit.ts';
+import type { Emit } from '../../core/log/events/emit.ts';
 import type { OutboxEntry, Settled } from './log/outbox.ts';
 import { followProtocol, type CopyParts } from './copy-rows.ts';
 import {

@@ -1,7 +1,7 @@
 import { Failure } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { ClientRequest, WaymarkClient } from '../peers/waymark-client.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import { appliedWaitMs } from './limits.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { newId } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { openExistingData } from '../../data.ts';
-import { claimFolder } from '../../store/folder/folder-claim.ts';
-import type { Store } from '../../store/store.ts';
+import { claimFolder } from '../../core/log/folder/folder-claim.ts';
+import type { Store } from '../../core/log/store.ts';
 import { writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
 

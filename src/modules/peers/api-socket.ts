@@ -10,7 +10,7 @@ import {
   apiSocketPacketsMax,
   apiSocketPingMs,
   apiSocketSilentMs,
-} from '../../outbound/limits.ts';
+} from '../../core/outbound/limits.ts';
 
 /** A packet of a subscription: what the request to subscribe returned, and one change. */
 interface ApiPacket {

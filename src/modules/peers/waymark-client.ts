@@ -2,7 +2,7 @@ import { StringDecoder } from 'node:string_decoder';
 import { Failure, isFailureCode, type Problem } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { openApiSocket, type ApiSocket } from './api-socket.ts';
-import { apiSocketSilentMs } from '../../outbound/limits.ts';
+import { apiSocketSilentMs } from '../../core/outbound/limits.ts';
 
 /** The input of an operation, and the fields of the request that it depends on. */
 export interface ClientRequest {

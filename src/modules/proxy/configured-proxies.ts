@@ -1,4 +1,4 @@
-import type { ProxyConfig } from '../../config/config.ts';
+import type { ProxyConfig } from '../../core/config/config.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { proxyId, type Rule } from '../rules/rule.ts';
 import { durationText } from '../../core/values/units.ts';

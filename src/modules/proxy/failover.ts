@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { isIdempotent, isSafe } from '../../core/http/method.ts';
-import type { SourceResponse } from '../../outbound/exchange.ts';
+import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import type { SourceAttempt, SourceHealth } from './source-health.ts';
 import type { SourceTarget } from './fetch-plan.ts';
 

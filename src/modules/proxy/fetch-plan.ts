@@ -15,7 +15,7 @@ import { Failure } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { ruleName, type Rule } from '../rules/rule.ts';
 import { durationMs } from '../../core/values/units.ts';
-import { outboundUrl } from '../../outbound/url.ts';
+import { outboundUrl } from '../../core/outbound/url.ts';
 import { checkIntervalMs, sourceRetries } from './limits.ts';
 
 /** The parsed enginedata of a content.fetch rule (docs/design/fetching.md#sources). */

@@ -14,7 +14,7 @@ import type { ContentRequest } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { needsUser } from '../../core/http/visitor.ts';
 import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
-import type { SourceResponse } from '../../outbound/exchange.ts';
+import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import type { ExpectedReply, PageRequest } from '../../rules/source.ts';
 import {
   allowedMethods,

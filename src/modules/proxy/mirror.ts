@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';
-import type { OutboundRequest } from '../../outbound/dialler.ts';
+import type { OutboundRequest } from '../../core/outbound/dialler.ts';
 import { sourceTargets, type FetchPlan } from './fetch-plan.ts';
 import { mirrorContentBytesMax, mirrorsOpenMax } from './limits.ts';
 import type { SourceDiallers } from './source-diallers.ts';

@@ -10,12 +10,18 @@ import {
 } from '../../core/values/limits.ts';
 import { isImplemented } from '../../core/http/method.ts';
 import { durationText, sizeText } from '../../core/values/units.ts';
-import { mountPath, origin } from '../../config/addresses.ts';
+import { mountPath, origin } from '../../core/config/addresses.ts';
 import { escapedPath } from '../../core/values/path.ts';
-import { lineWords } from '../../config/include.ts';
-import { list, optional, repeatedIfAny, single, type ParsedKeys } from '../../config/ini-key.ts';
-import type { KeyText } from '../../config/key-text.ts';
-import type { LineProblem } from '../../config/problem.ts';
+import { lineWords } from '../../core/config/include.ts';
+import {
+  list,
+  optional,
+  repeatedIfAny,
+  single,
+  type ParsedKeys,
+} from '../../core/config/ini-key.ts';
+import type { KeyText } from '../../core/config/key-text.ts';
+import type { LineProblem } from '../../core/config/problem.ts';
 import type { ParsedTemplates } from '../headers/header-lines.ts';
 import {
   choice,
@@ -25,7 +31,7 @@ import {
   wordOr,
   yesNo,
   type ValueParser,
-} from '../../config/values.ts';
+} from '../../core/config/values.ts';
 
 /** The path of a proxy: that of a mount, without a `*`. */
 const proxyPath: ValueParser<string> = (text) =>

@@ -1,6 +1,6 @@
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { parseCidr } from '../../core/values/network/cidr.ts';
-import { createDialler, type Dialler } from '../../outbound/dialler.ts';
+import { createDialler, type Dialler } from '../../core/outbound/dialler.ts';
 import type { IniSettings } from './fetch-plan.ts';
 
 /** The diallers for the sources of rules. */

@@ -1,6 +1,6 @@
 import { parseAddress } from '../../core/values/network/cidr.ts';
 import { Failure } from '../../core/values/failure.ts';
-import type { Lookup } from '../../outbound/dns-lookup.ts';
+import type { Lookup } from '../../core/outbound/dns-lookup.ts';
 import type { ServiceLookup, ServiceServer } from './srv-lookup.ts';
 import { markOf, type FetchPlan, type PlannedSource } from './fetch-plan.ts';
 import { serversOfNameMax } from './limits.ts';

@@ -1,12 +1,12 @@
 import { requireIntactBody } from '../../core/http/content/broken-content.ts';
 import { finished, Readable } from 'node:stream';
-import { countPassedBytes } from '../../outbound/passed-bytes.ts';
+import { countPassedBytes } from '../../core/outbound/passed-bytes.ts';
 import { replyField, withoutFields, type FieldList } from '../../core/http/reply.ts';
 import { proxyHeader } from '../../core/http/reading/proxy-protocol.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';
-import type { OutboundRequest } from '../../outbound/dialler.ts';
-import type { SourceResponse } from '../../outbound/exchange.ts';
+import type { OutboundRequest } from '../../core/outbound/dialler.ts';
+import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';
 import { isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
 import type { Balancer } from './balancer.ts';

@@ -6,7 +6,7 @@ import {
   namesRememberedMax,
   serviceServersMax,
   serviceTrustMs,
-} from '../../outbound/limits.ts';
+} from '../../core/outbound/limits.ts';
 
 /** A server of a service (RFC 2782). */
 export interface ServiceServer {

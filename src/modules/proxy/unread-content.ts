@@ -1,5 +1,5 @@
 import { Readable } from 'node:stream';
-import type { SourceResponse } from '../../outbound/exchange.ts';
+import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import { unwantedContentBytesMax } from './limits.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { RateConfig } from '../../config/config.ts';
+import type { RateConfig } from '../../core/config/config.ts';
 import type { Fields } from '../../core/http/request.ts';
 import { addressNetwork } from '../../core/values/network/cidr.ts';
 import { Failure } from '../../core/values/failure.ts';

@@ -1,10 +1,10 @@
-import { cidr, origin } from '../../config/addresses.ts';
-import { fieldName } from '../../config/headers.ts';
-import { list, optional, single, type ParsedKeys } from '../../config/ini-key.ts';
-import type { KeyText } from '../../config/key-text.ts';
-import { rateBurstMax, rateCountMax } from '../../config/limits.ts';
-import type { LineProblem } from '../../config/problem.ts';
-import { wholeNumber, wordOr, type ValueParser } from '../../config/values.ts';
+import { cidr, origin } from '../../core/config/addresses.ts';
+import { fieldName } from '../../core/config/headers.ts';
+import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
+import type { KeyText } from '../../core/config/key-text.ts';
+import { rateBurstMax, rateCountMax } from '../../core/config/limits.ts';
+import type { LineProblem } from '../../core/config/problem.ts';
+import { wholeNumber, wordOr, type ValueParser } from '../../core/config/values.ts';
 import { pathPattern } from '../headers/section.ts';
 import { providerNames } from '../login/section.ts';
 

@@ -2,16 +2,16 @@ import { join, resolve } from 'node:path';
 import { redirectLinesMax } from '../../core/http/limits.ts';
 import { parseRedirectLines, type RedirectLine } from './redirect-lines.ts';
 import { redirectCircles } from './redirect-table.ts';
-import { lineOf } from '../../config/consistency.ts';
-import { checkSymlinks, readText } from '../../config/files.ts';
+import { lineOf } from '../../core/config/consistency.ts';
+import { checkSymlinks, readText } from '../../core/config/files.ts';
 import { parseHeaderBlocks, type HeaderBlock } from '../headers/header-blocks.ts';
 import {
   headerFileBytesMax,
   redirectFileBytesMax,
   siteFileMistakesMax,
-} from '../../config/limits.ts';
-import type { ParsedSection } from '../../config/parse.ts';
-import { printable, quoted, type LineProblem } from '../../config/problem.ts';
+} from '../../core/config/limits.ts';
+import type { ParsedSection } from '../../core/config/parse.ts';
+import { printable, quoted, type LineProblem } from '../../core/config/problem.ts';
 
 /** The files of redirects and header fields beside the files of a mount. */
 export interface MountFiles {

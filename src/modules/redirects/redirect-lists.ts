@@ -1,4 +1,4 @@
-import type { DiskMount, RedirectConfig } from '../../config/config.ts';
+import type { DiskMount, RedirectConfig } from '../../core/config/config.ts';
 import { parseRedirectLines, type RedirectLine } from './redirect-lines.ts';
 import { createRedirectTable } from './redirect-table.ts';
 import { locationFor } from './redirect-target.ts';

@@ -1,9 +1,9 @@
 import { linearPattern } from '../../core/values/linear-pattern.ts';
-import { origin, sitePath } from '../../config/addresses.ts';
-import { optional, single, type ParsedKeys } from '../../config/ini-key.ts';
-import type { KeyText } from '../../config/key-text.ts';
-import { quoted, type LineProblem } from '../../config/problem.ts';
-import { wordOr, type ValueParser } from '../../config/values.ts';
+import { origin, sitePath } from '../../core/config/addresses.ts';
+import { optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
+import type { KeyText } from '../../core/config/key-text.ts';
+import { quoted, type LineProblem } from '../../core/config/problem.ts';
+import { wordOr, type ValueParser } from '../../core/config/values.ts';
 
 /** A regular expression for a path, which is matched in linear time. */
 export const pathExpression: ValueParser<string> = (value) => {

@@ -1,4 +1,4 @@
-import type { RewriteConfig } from '../../config/config.ts';
+import type { RewriteConfig } from '../../core/config/config.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
 import type { CandidateExplanation } from '../../model/explanation.ts';
 import { asQueryValue, canonicalPath, encodePath, requestPathOf } from '../../core/values/path.ts';

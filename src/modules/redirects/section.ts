@@ -1,9 +1,9 @@
 import { linearPattern } from '../../core/values/linear-pattern.ts';
-import { origin, sitePath } from '../../config/addresses.ts';
-import { single, optional, type ParsedKeys } from '../../config/ini-key.ts';
-import type { KeyText } from '../../config/key-text.ts';
-import type { LineProblem } from '../../config/problem.ts';
-import { anyText, choice, wordOr, type ValueParser } from '../../config/values.ts';
+import { origin, sitePath } from '../../core/config/addresses.ts';
+import { single, optional, type ParsedKeys } from '../../core/config/ini-key.ts';
+import type { KeyText } from '../../core/config/key-text.ts';
+import type { LineProblem } from '../../core/config/problem.ts';
+import { anyText, choice, wordOr, type ValueParser } from '../../core/config/values.ts';
 import { pathExpression, unknownGroup } from './rewrite-section.ts';
 import { locationFor } from './redirect-target.ts';
 import type { RequestTarget } from '../../core/http/request.ts';

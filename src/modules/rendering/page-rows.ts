@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { hasScope, type Caller } from '../../core/values/key.ts';
 import type { RowReader } from './rendered-pages.ts';
 import { TableVersions } from './table-versions.ts';
-import type { Reads } from '../../store/store.ts';
+import type { Reads } from '../../core/log/store.ts';
 import type { Execute } from '../../api/execute.ts';
 import type { Call } from '../../api/operation.ts';
 import { accessTo } from '../tables/rows/access.ts';

@@ -1,4 +1,4 @@
-import type { Reads } from '../../store/store.ts';
+import type { Reads } from '../../core/log/store.ts';
 import { changeBytesReadMax, changesReadMax } from './limits.ts';
 
 /**

@@ -1,9 +1,9 @@
 import { readFile } from 'node:fs/promises';
-import type { Config } from '../../config/config.ts';
-import { describeConfig } from '../../config/describe.ts';
-import type { IniKey } from '../../config/ini-key.ts';
-import { scanIni, type Entry, type ScannedSection } from '../../config/scan.ts';
-import { sections } from '../../config/schema.ts';
+import type { Config } from '../../core/config/config.ts';
+import { describeConfig } from '../../core/config/describe.ts';
+import type { IniKey } from '../../core/config/ini-key.ts';
+import { scanIni, type Entry, type ScannedSection } from '../../core/config/scan.ts';
+import { sections } from '../../core/config/schema.ts';
 
 /** A key of the configuration in use. */
 interface EffectiveKey {

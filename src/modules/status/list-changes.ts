@@ -1,9 +1,9 @@
 import type { StaticOutput } from '../../core/values/json/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bounds } from '../../core/values/bounds.ts';
-import { actions, type Change, type Family } from '../../model/stored/change.ts';
+import { actions, type Change, type Family } from '../../core/log/change.ts';
 import { hasScope, type Scope } from '../../core/values/key.ts';
-import type { Reads, Store } from '../../store/store.ts';
+import type { Reads, Store } from '../../core/log/store.ts';
 import { isRuleSeen, shownRows } from '../rules/bounds/rules.ts';
 import {
   changesExaminedMax,

@@ -1,6 +1,6 @@
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { effectiveConfig } from './effective-configuration.ts';
-import { ineffectiveSettings } from '../../config/warnings.ts';
+import { ineffectiveSettings } from '../../core/config/warnings.ts';
 import { defineOperation } from '../../api/operation.ts';
 import type { ConfigurationState } from './server-status.ts';
 

@@ -6,11 +6,11 @@ import {
   type Hook,
   type Node,
 } from '../webhooks/hook.ts';
-import type { ConfigProblem } from '../../config/problem.ts';
+import type { ConfigProblem } from '../../core/config/problem.ts';
 import type { MemoryUse } from '../../core/report/memory-use.ts';
 import { Failure } from '../../core/values/failure.ts';
-import type { SharedFilesState } from '../../store/shared/shared-files.ts';
-import type { IndexBuild, Reads, SharedPart, StoreCounts, Store } from '../../store/store.ts';
+import type { SharedFilesState } from '../../core/log/shared/shared-files.ts';
+import type { IndexBuild, Reads, SharedPart, StoreCounts, Store } from '../../core/log/store.ts';
 import type { RowCheckProgress } from '../tables/operations/row-checks.ts';
 import type { TableHostState } from '../hosts/host-follower.ts';
 import { defineOperation } from '../../api/operation.ts';

@@ -3,7 +3,7 @@ import { hash } from 'node:crypto';
 import { Failure } from '../../core/values/failure.ts';
 import { hasScope, type Caller } from '../../core/values/key.ts';
 import { stateTopics, type StateTopic, type StateWatcher } from './state-watcher.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import { watchedAttemptsMax } from '../../api/limits.ts';
 import { defineOperation, type Packet } from '../../api/operation.ts';
 import { queueOf, requireHookScope } from '../webhooks/operations/deliveries.ts';

@@ -1,7 +1,7 @@
 import type { CacheAdmin } from '../cache/cache-admin.ts';
 import type { GatherMetrics } from '../../core/report/metrics.ts';
 import type { StateVersions } from './state-watcher.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import type { CertificateState, ConfigurationState } from './server-status.ts';
 
 /** The parts with a state that clients can watch. */

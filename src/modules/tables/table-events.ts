@@ -1,5 +1,5 @@
-import { knownEventTypes } from '../../model/stored/event-types.ts';
-import { isEventType } from '../../model/stored/event.ts';
+import { knownEventTypes } from '../../core/log/events/event-types.ts';
+import { isEventType } from '../../core/log/events/event.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { hasScope, isScope, type Scope } from '../../core/values/key.ts';
 import { nearestName } from '../../core/values/nearest.ts';

@@ -1,5 +1,5 @@
 import { currentSpan, errorType, type SpanAttributes } from '../../core/report/trace.ts';
-import type { Dialler, OutboundRequest } from '../../outbound/dialler.ts';
+import type { Dialler, OutboundRequest } from '../../core/outbound/dialler.ts';
 
 /**
  * A dialler that passes the trace of the work on which it sends (W3C Trace Context §3): each `send`

@@ -3,7 +3,7 @@ import {
   type Change,
   type HistoryRow,
   type RevertibleFamily,
-} from '../../model/stored/change.ts';
+} from '../../core/log/change.ts';
 import { changeInDraft } from '../drafts/draft.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Hook } from '../webhooks/hook.ts';
@@ -12,8 +12,8 @@ import type { Row } from '../tables/row.ts';
 import type { Rule } from '../rules/rule.ts';
 import type { TableDefinition } from '../tables/table.ts';
 import { escapedPath } from '../../core/values/path.ts';
-import { applyOf, foldRows } from '../../store/log/fold.ts';
-import type { Reads } from '../../store/store.ts';
+import { applyOf, foldRows } from '../../core/log/write/fold.ts';
+import type { Reads } from '../../core/log/store.ts';
 
 /**
  * All page rules, hooks, tables and rows as lines for an import

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { isStrictPreferred } from '../../core/http/representation/prefer.ts';
-import { mergeFields, type RevertibleFamily } from '../../model/stored/change.ts';
+import { mergeFields, type RevertibleFamily } from '../../core/log/change.ts';
 import { outlineJson } from '../../core/values/json/json-outline.ts';
 import {
   isJsonObject,
@@ -13,7 +13,7 @@ import { jsonDepthMax } from '../../core/values/limits.ts';
 import type { Hook } from '../webhooks/hook.ts';
 import { Failure, type Problem } from '../../core/values/failure.ts';
 import type { Rule } from '../rules/rule.ts';
-import { seqMax } from '../../store/encoding.ts';
+import { seqMax } from '../../core/log/encoding.ts';
 import { indexEntryOf } from '../rules/log/rule-index.ts';
 import { requireNoMistakes } from '../../api/problems.ts';
 import { unreadEnginedata } from '../rules/operations/enginedata.ts';

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bounds } from '../../core/values/bounds.ts';
-import type { ToolUse } from '../../model/stored/change.ts';
+import type { ToolUse } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { hasScope, type Scope } from '../../core/values/key.ts';

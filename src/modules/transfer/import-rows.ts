@@ -1,10 +1,10 @@
-import { mergeFields } from '../../model/stored/change.ts';
+import { mergeFields } from '../../core/log/change.ts';
 import { Failure, type Problem } from '../../core/values/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { hasScope, type Scope } from '../../core/values/key.ts';
 import { scalarOf, type Row, type Scalar, type StoredRow } from '../tables/row.ts';
 import type { TableDefinition } from '../tables/table.ts';
-import type { LoggedDraft, Reads } from '../../store/store.ts';
+import type { LoggedDraft, Reads } from '../../core/log/store.ts';
 import { compileTable, type CompiledTable, type TableField } from '../tables/compiled-table.ts';
 import { definitionFields } from '../tables/definition.ts';
 import { requireNoMistakes } from '../../api/problems.ts';

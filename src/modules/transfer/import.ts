@@ -1,9 +1,9 @@
 import { boundsText, isRuleInside, type Bounds } from '../../core/values/bounds.ts';
-import { authorVia, type RevertibleFamily, type ToolUse } from '../../model/stored/change.ts';
+import { authorVia, type RevertibleFamily, type ToolUse } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { importRowsMax, shadowsCheckedMax } from './limits.ts';
-import { commitBatchBytesMax } from '../../store/limits.ts';
+import { commitBatchBytesMax } from '../../core/log/limits.ts';
 import type { Rule } from '../rules/rule.ts';
 import { rulePlace } from '../rules/log/rule-index.ts';
 import type {
@@ -13,7 +13,7 @@ import type {
   Store,
   StoredVkClaim,
   VkClaim,
-} from '../../store/store.ts';
+} from '../../core/log/store.ts';
 import type { Scope } from '../../core/values/key.ts';
 import { wideSetting } from '../rules/bounds/wide-settings.ts';
 import {

@@ -3,11 +3,11 @@ import { constants, createReadStream } from 'node:fs';
 import { chmod, copyFile, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { Failure } from '../../core/values/failure.ts';
-import { openDatabases, openEnvironment, type Databases } from '../../store/databases.ts';
-import { transactSync } from '../../store/environment.ts';
-import { createReads } from '../../store/projections/reads.ts';
-import { removeMember } from '../../store/shared/shared-place.ts';
-import type { Backup } from '../../store/store.ts';
+import { openDatabases, openEnvironment, type Databases } from '../../core/log/databases.ts';
+import { transactSync } from '../../core/log/environment.ts';
+import { createReads } from '../../core/log/reads.ts';
+import { removeMember } from '../../core/log/shared/shared-place.ts';
+import type { Backup } from '../../core/log/store.ts';
 import {
   assetFolder,
   dataFile,
@@ -16,8 +16,8 @@ import {
   waitingLockFile,
   makeFolder,
   errorReason,
-} from '../../store/folder/data-folder.ts';
-import { checkInThread } from '../../store/folder/page-check.ts';
+} from '../../core/log/folder/data-folder.ts';
+import { checkInThread } from '../../core/log/folder/page-check.ts';
 
 /** The destination of a backup. If the signal aborts, the backup stops and leaves no files. */
 interface BackupParts {

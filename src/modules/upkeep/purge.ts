@@ -2,26 +2,31 @@ import { closeSync, openSync } from 'node:fs';
 import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from 'lmdb';
-import type { Change } from '../../model/stored/change.ts';
+import type { Change } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { changeInDraft } from '../drafts/draft.ts';
-import { purgedValue, replaceFormerHeaders } from '../../model/stored/former-headers.ts';
+import { purgedValue, replaceFormerHeaders } from '../../core/log/former-headers.ts';
 import { hookOfSecret, type HookSecret } from '../webhooks/hook.ts';
 import { createDraftReads } from '../drafts/log/draft-reads.ts';
-import { openDatabases, openEnvironment, type Databases } from '../../store/databases.ts';
-import { transactSync } from '../../store/environment.ts';
-import { storedJson } from '../../store/encoding.ts';
-import { copyBatchBytes, copyBatchEntries } from '../../store/limits.ts';
+import { openDatabases, openEnvironment, type Databases } from '../../core/log/databases.ts';
+import { transactSync } from '../../core/log/environment.ts';
+import { storedJson } from '../../core/log/encoding.ts';
+import { copyBatchBytes, copyBatchEntries } from '../../core/log/limits.ts';
 import { copyFailure } from '../nodes/log/open-row-log.ts';
-import { sharedFailure } from '../../store/shared/shared-place.ts';
-import { openStore } from '../../store/open.ts';
-import { createReads } from '../../store/projections/reads.ts';
-import type { Reads } from '../../store/store.ts';
+import { sharedFailure } from '../../core/log/shared/shared-place.ts';
+import { openStore } from '../../core/log/open.ts';
+import { createReads } from '../../core/log/reads.ts';
+import type { Reads } from '../../core/log/store.ts';
 import { syncPath } from './backup.ts';
-import { dataFile, folderFailure, lockFile, errorReason } from '../../store/folder/data-folder.ts';
-import { claimFolder } from '../../store/folder/folder-claim.ts';
-import { writeErrorOf } from '../../store/folder/full-disk.ts';
-import { checkPages, newestTransaction } from '../../store/folder/page-check.ts';
+import {
+  dataFile,
+  folderFailure,
+  lockFile,
+  errorReason,
+} from '../../core/log/folder/data-folder.ts';
+import { claimFolder } from '../../core/log/folder/folder-claim.ts';
+import { writeErrorOf } from '../../core/log/folder/full-disk.ts';
+import { checkPages, newestTransaction } from '../../core/log/folder/page-check.ts';
 
 /** The dependencies and the target of a purge. */
 interface PurgeParts {

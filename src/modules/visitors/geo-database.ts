@@ -4,7 +4,7 @@ import { createLruCache } from '../../core/values/lru-cache.ts';
 import { countryCode, placeName, unknownLocation, type Location } from '../../core/http/visitor.ts';
 import type { Log } from '../../core/report/log.ts';
 import { locationsRememberedMax, geoDatabaseBytesMax } from './limits.ts';
-import { LoadedFile } from '../../visitors/loaded-file.ts';
+import { LoadedFile } from '../../core/config/loaded-file.ts';
 
 /** Looks up the location of addresses. */
 export interface GeoDatabase {

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
-import { jwksBytesMax } from '../../config/limits.ts';
+import { jwksBytesMax } from '../../core/config/limits.ts';
 import { loadJose } from '../../core/values/lazy-packages.ts';
-import type { Dialler } from '../../outbound/dialler.ts';
-import type { SourceResponse } from '../../outbound/exchange.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
+import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from './limits.ts';
 
 /** The keys that tokens are verified with (RFC 7517). */

@@ -1,13 +1,13 @@
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
-import { isUrl } from '../../config/addresses.ts';
-import type { Config } from '../../config/config.ts';
-import { jwksBytesMax } from '../../config/limits.ts';
+import { isUrl } from '../../core/config/addresses.ts';
+import type { Config } from '../../core/config/config.ts';
+import { jwksBytesMax } from '../../core/config/limits.ts';
 import { loadJose } from '../../core/values/lazy-packages.ts';
 import { reasonOf, type Log } from '../../core/report/log.ts';
-import { createDialler } from '../../outbound/dialler.ts';
+import { createDialler } from '../../core/outbound/dialler.ts';
 import { createRemoteKeySet, fetchJwks, keysUnknown, type KeySet } from './jwks.ts';
 import { jwksTimeoutMs } from './limits.ts';
-import { LoadedFile } from '../../visitors/loaded-file.ts';
+import { LoadedFile } from '../../core/config/loaded-file.ts';
 import { createTokenVerifier, type TokenVerifier } from './tokens.ts';
 
 /** The token verifier of a configuration, with its connections and keys. */

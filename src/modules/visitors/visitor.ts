@@ -1,4 +1,4 @@
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
 import type { Fields } from '../../core/http/request.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';

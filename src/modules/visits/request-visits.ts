@@ -3,7 +3,7 @@ import { preferredLanguage } from '../../core/http/representation/negotiation.ts
 import { isPrefetch } from '../../core/http/prefetch.ts';
 import type { Log } from '../../core/report/log.ts';
 import { singleMetric, type Metric } from '../../core/report/metrics.ts';
-import { pagesBufferedMax } from '../../store/limits.ts';
+import { pagesBufferedMax } from '../../core/log/limits.ts';
 import { dayOf, VisitBuffer } from './visit-buffer.ts';
 import {
   addCounts,

@@ -1,5 +1,5 @@
 import type { Log } from '../../core/report/log.ts';
-import { visitBatchKeysMax, visitFlushMs } from '../../store/limits.ts';
+import { visitBatchKeysMax, visitFlushMs } from '../../core/log/limits.ts';
 import { addCounts, noVisits, type VisitCounts } from './visit-counts.ts';
 import { otherKeys, type DayVisits, type VisitTable } from './visit-database.ts';
 

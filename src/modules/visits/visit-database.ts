@@ -3,10 +3,10 @@ import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Database, RootDatabase } from 'lmdb';
-import { openEnvironment } from '../../store/databases.ts';
-import { inspectDataFile, prepareFolder } from '../../store/folder/data-folder.ts';
-import { writeErrorOf } from '../../store/folder/full-disk.ts';
-import { transact, transactSync } from '../../store/environment.ts';
+import { openEnvironment } from '../../core/log/databases.ts';
+import { inspectDataFile, prepareFolder } from '../../core/log/folder/data-folder.ts';
+import { writeErrorOf } from '../../core/log/folder/full-disk.ts';
+import { transact, transactSync } from '../../core/log/environment.ts';
 import {
   pageNamesMax,
   pagesPerDayMax,
@@ -14,7 +14,7 @@ import {
   visitKeysPerDayMax,
   visitNamesMax,
   visitRowsReadMax,
-} from '../../store/limits.ts';
+} from '../../core/log/limits.ts';
 import {
   addCounts,
   breadcrumbDimensions,

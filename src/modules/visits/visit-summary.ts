@@ -1,6 +1,6 @@
 import { isInside } from '../../core/values/bounds.ts';
 import type { StaticOutput } from '../../core/values/json/static.ts';
-import { visitNamesMax } from '../../store/limits.ts';
+import { visitNamesMax } from '../../core/log/limits.ts';
 import {
   addCounts,
   noVisits,

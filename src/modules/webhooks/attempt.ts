@@ -2,10 +2,10 @@ import { readRetryAfter } from '../../core/http/retry-after.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { isHookHeader } from './hook.ts';
 import { reportedAnswerBytesMax, retryAfterMsMax, reportedFieldCharactersMax } from './limits.ts';
-import type { OneShotResponse, OneShotOptions } from '../../outbound/one-shot-request.ts';
-import type { Dialler } from '../../outbound/dialler.ts';
-import { outboundProblem, type OutboundProblem } from '../../outbound/problem.ts';
-import { outboundUrl } from '../../outbound/url.ts';
+import type { OneShotResponse, OneShotOptions } from '../../core/outbound/one-shot-request.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
+import { outboundProblem, type OutboundProblem } from '../../core/outbound/problem.ts';
+import { outboundUrl } from '../../core/outbound/url.ts';
 import { signatureFields, type SignedMessage } from './sign.ts';
 
 /** The destination of a message, from the fields of its hook. */

@@ -1,4 +1,4 @@
-import { webhookTest } from '../../model/stored/event.ts';
+import { webhookTest } from '../../core/log/events/event.ts';
 import type { Hook } from './hook.ts';
 import { minutesOfDay, nextTimeOfDay } from '../../core/values/time.ts';
 import { durationMs, sizeBytes } from '../../core/values/units.ts';

@@ -1,4 +1,4 @@
-import type { WaymarkEvent } from '../../model/stored/event.ts';
+import type { WaymarkEvent } from '../../core/log/events/event.ts';
 import { sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
 
 /** The HTTP methods of deliveries (docs/design/webhooks.md#registration). */

@@ -1,4 +1,4 @@
-import { backgroundPollMs } from '../../store/limits.ts';
+import { backgroundPollMs } from '../../core/log/limits.ts';
 
 /** Limits of deliveries in the background. */
 

@@ -1,4 +1,4 @@
-import { batchId, type WaymarkEvent } from '../../model/stored/event.ts';
+import { batchId, type WaymarkEvent } from '../../core/log/events/event.ts';
 import type { AttemptRecord, Deliveries } from './log/deliveries.ts';
 import {
   eventTextBytesMax,

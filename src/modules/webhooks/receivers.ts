@@ -1,8 +1,8 @@
 import { LRUCache } from 'lru-cache';
-import { withheldValue } from '../../model/stored/former-headers.ts';
+import { withheldValue } from '../../core/log/former-headers.ts';
 import { isDelivered, type Hook, type HookSecret } from './hook.ts';
 import type { QueueKey } from './log/deliveries.ts';
-import type { Reads } from '../../store/store.ts';
+import type { Reads } from '../../core/log/store.ts';
 import { foundReceiverCharacters, receiversCharactersMax } from './limits.ts';
 import { parseSecret, type SigningKey } from './sign.ts';
 

@@ -1,10 +1,10 @@
-import { errorDetected } from '../../model/stored/event.ts';
+import { errorDetected } from '../../core/log/events/event.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Hook } from './hook.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { AttemptRecord } from './log/deliveries.ts';
-import type { Emit } from '../../store/emit.ts';
-import type { Store } from '../../store/store.ts';
+import type { Emit } from '../../core/log/events/emit.ts';
+import type { Store } from '../../core/log/store.ts';
 import type { EventText } from './message.ts';
 import type { Verdict } from './retry.ts';
 import type { Receiver } from './receivers.ts';

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { discard, replyField, type FieldList, type Reply } from '../../core/http/reply.ts';
-import type { TurnWriteBatcher } from '../../outbound/fast/turn-write-batcher.ts';
+import type { TurnWriteBatcher } from '../../core/outbound/fast/turn-write-batcher.ts';
 import type { Cancellation } from '../../core/values/cancellation.ts';
 import type { Prepared, Sent } from '../exchange.ts';
 import { ClientGone } from '../client-gone.ts';

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { isTrustedPeer } from '../../core/http/reading/forwarded.ts';
 import { addressNetwork } from '../../core/values/network/cidr.ts';
-import { connectionsMax } from '../../config/limits.ts';
+import { connectionsMax } from '../../core/config/limits.ts';
 import { connectionDescriptors, reservedDescriptors } from '../limits.ts';
 
 /** The largest number of connections, of all clients and of an address. */

@@ -1,7 +1,7 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { tunnelCheckMs, tunnelIdleMs } from './limits.ts';
-import { countPassedBytes } from '../../outbound/passed-bytes.ts';
+import { countPassedBytes } from '../../core/outbound/passed-bytes.ts';
 import type { OpenedWebsocket } from '../../modules/proxy/fetcher.ts';
 import type { SharedLimit } from '../../core/fair/shared-limit.ts';
 import { fieldText, statusLine } from '../answers/response-head.ts';

@@ -1,7 +1,7 @@
 import { closeSync, readFileSync, readdirSync, readlinkSync } from 'node:fs';
 import { lookup } from 'node:dns/promises';
 import { join } from 'node:path';
-import type { ListenAddress } from '../../config/addresses.ts';
+import type { ListenAddress } from '../../core/config/addresses.ts';
 
 /** A listening socket of this process, with the address that it is bound to. */
 export type ListeningSocket =

@@ -9,7 +9,7 @@ import {
 } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
-import type { ListenAddress } from '../../config/addresses.ts';
+import type { ListenAddress } from '../../core/config/addresses.ts';
 import { defaultPorts, type Scheme } from '../../core/values/network/authority.ts';
 import { Failure, lacksDescriptors } from '../../core/values/failure.ts';
 import {
@@ -17,7 +17,7 @@ import {
   headerFieldsMax,
   requestLineBytesMax,
 } from '../../core/http/limits.ts';
-import { tcpKeepAliveMs } from '../../outbound/limits.ts';
+import { tcpKeepAliveMs } from '../../core/outbound/limits.ts';
 import type { TryAnswer } from '../h1/connection.ts';
 import type { Connections } from '../h1/connections.ts';
 import { createServer } from '../h1/node-http.ts';

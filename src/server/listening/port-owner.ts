@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
-import type { ListenAddress } from '../../config/addresses.ts';
+import type { ListenAddress } from '../../core/config/addresses.ts';
 
 /** Ports that are tried, to name a free one. */
 const portsTriedMax = 20;

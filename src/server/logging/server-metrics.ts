@@ -7,7 +7,7 @@ import {
   type ProcessMetrics,
 } from '../../core/report/metrics.ts';
 import { RequestMetrics } from '../../core/report/request-metrics.ts';
-import type { Store, StoreCounts } from '../../store/store.ts';
+import type { Store, StoreCounts } from '../../core/log/store.ts';
 import type { SharedLimits } from '../../core/fair/shared-limits.ts';
 
 interface MetricsSource {

@@ -1,14 +1,14 @@
 import { constants } from 'node:crypto';
 import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
 import type { AcmeStore } from '../../modules/acme/acme-store.ts';
-import type { Certificate } from '../../config/config.ts';
+import type { Certificate } from '../../core/config/config.ts';
 import {
   parseKeyPair,
   readKeyPair,
   type KeyPair,
   type RefusedPair,
-} from '../../config/key-pair.ts';
-import { tlsSection } from '../../config/section.ts';
+} from '../../core/config/key-pair.ts';
+import { tlsSection } from '../../core/config/section.ts';
 import { Failure } from '../../core/values/failure.ts';
 
 /** A certificate of the ini file or of ACME, with the pair in use. */

@@ -1,4 +1,4 @@
-import type { Config } from '../../config/config.ts';
+import type { Config } from '../../core/config/config.ts';
 import { noBody, replyField, type Reply } from '../../core/http/reply.ts';
 import { isRead, type RequestTarget } from '../../core/http/request.ts';
 import { defaultPorts } from '../../core/values/network/authority.ts';

@@ -8,11 +8,7 @@ import type { RecordFamily, RecordParts, StoredRecord } from '../../../src/api/r
 import { runRevert } from '../../../src/api/records/invalidate.ts';
 import { recordOperations } from '../../../src/api/records/operations.ts';
 import { placeRecord } from '../../../src/api/records/placement.ts';
-import {
-  mergeFields,
-  type Change,
-  type RevertibleFamily,
-} from '../../../src/model/stored/change.ts';
+import { mergeFields, type Change, type RevertibleFamily } from '../../../src/core/log/change.ts';
 import { Failure, type Problem } from '../../../src/core/values/failure.ts';
 import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
 import { scopes, type Scope } from '../../../src/core/values/key.ts';

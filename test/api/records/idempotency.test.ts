@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { claimName, earlierClaim, hashRequest } from '../../../src/api/records/idempotency.ts';
-import type { StoredVkClaim } from '../../../src/store/store.ts';
+import type { StoredVkClaim } from '../../../src/core/log/store.ts';
 
 /** The claims of a data folder, by the names under which they are stored. */
 function claims(stored: Readonly<Record<string, Omit<StoredVkClaim, 'vk'>>>) {

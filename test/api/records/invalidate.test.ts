@@ -5,7 +5,7 @@ import { invalidateOperation, runRevert } from '../../../src/api/records/invalid
 import { ruleFamily, type RuleParts } from '../../../src/modules/rules/operations/rule-family.ts';
 import type { Call as OperationCall } from '../../../src/api/operation.ts';
 import { startSite } from '../../harness.ts';
-import { commit, edited, inserted, scratchStore } from '../../store/scratch.ts';
+import { commit, edited, inserted, scratchStore } from '../../core/log/scratch.ts';
 import { transports, type Call } from '../../modules/status/transports.ts';
 
 const rule = 'svc1.userinterface';

@@ -1,6 +1,6 @@
-import type { Change, HistoryRow } from '../../../src/model/stored/change.ts';
-import { foldRows, type ApplyChange } from '../../../src/store/log/fold.ts';
-import type { Decision, Reads, Store, StoredVkClaim } from '../../../src/store/store.ts';
+import type { Change, HistoryRow } from '../../../src/core/log/change.ts';
+import { foldRows, type ApplyChange } from '../../../src/core/log/write/fold.ts';
+import type { Decision, Reads, Store, StoredVkClaim } from '../../../src/core/log/store.ts';
 
 interface Placed {
   readonly seq: number;

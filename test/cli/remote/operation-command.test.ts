@@ -4,7 +4,7 @@ import { Command } from 'commander';
 import { operations } from '../../../src/api/table.ts';
 import type { Terminal } from '../../../src/cli/command.ts';
 import { recordCommand } from '../../../src/cli/remote/record-commands.ts';
-import type { RevertibleFamily } from '../../../src/model/stored/change.ts';
+import type { RevertibleFamily } from '../../../src/core/log/change.ts';
 import { startSite } from '../../harness.ts';
 import { runHere } from '../here.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { openStore } from '../../../src/store/open.ts';
+import { openStore } from '../../../src/core/log/open.ts';
 import { temporaryFolder } from '../../folder.ts';
 
 test('a process with a bug ends, also during a transaction, and leaves the data to others', async (t) => {

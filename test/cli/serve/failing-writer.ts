@@ -1,7 +1,7 @@
 // A process with a bug: an exception, while a thread holds the write lock of a store.
 import { uuidv7 } from 'uuidv7';
 import { endOnBug } from '../../../src/cli/serve/end-at-once.ts';
-import { openStore } from '../../../src/store/open.ts';
+import { openStore } from '../../../src/core/log/open.ts';
 
 const [folder = ''] = process.argv.slice(2);
 endOnBug();

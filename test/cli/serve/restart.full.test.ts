@@ -10,7 +10,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { createAuthority } from '../../certificates.ts';
 import { writeFiles } from '../../folder.ts';
 import { postOperation } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import {
   isDead,
   program,

@@ -7,7 +7,7 @@ import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { createAuthority } from '../../certificates.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { postOperation } from '../../harness.ts';
 import { program, runWaymark, serverFolder, startServed } from '../../process.ts';

@@ -11,7 +11,7 @@ import { cleaningAfterAll } from '../../folder.ts';
 import { openSocket, postOperation, type Answer } from '../../harness.ts';
 import { loginIni, startProvider } from '../../modules/login/provider.ts';
 import { TestVisitor } from '../../modules/login/visitor.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import {
   killAll,
   runWaymark,

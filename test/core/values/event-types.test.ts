@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { isEventType } from '../../../src/model/stored/event.ts';
-import { knownEventTypes } from '../../../src/model/stored/event-types.ts';
+import { isEventType } from '../../../src/core/log/events/event.ts';
+import { knownEventTypes } from '../../../src/core/log/events/event-types.ts';
 import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
 
 const ajv = new Ajv2020({ strict: true });

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { WaymarkEvent } from '../../../src/model/stored/event.ts';
+import type { WaymarkEvent } from '../../../src/core/log/events/event.ts';
 import { isDeliveredOn, type Hook, type Node } from '../../../src/modules/webhooks/hook.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { OutgoingHttpHeaders } from 'node:http';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { ask } from '../files/disk-rig.ts';
 import { mmdb } from '../visitors/mmdb.ts';
 import { basic, scryptLine } from './passwords.ts';

@@ -17,7 +17,7 @@ import { WebSocket } from 'ws';
 import { signedQuery } from '../../../src/modules/access/signed-links.ts';
 import { createAuthority, type IssuedPair } from '../../certificates.ts';
 import { startSite, type TestSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { socketSource } from '../../server/h1/socket-source.ts';
 import { loginIni, startProvider, type TestProvider } from '../login/provider.ts';
 import { readReply } from '../../server/h2/client.ts';

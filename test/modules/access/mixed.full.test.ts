@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { connectHttp2 } from '../../server/h2/client.ts';
 import { startTlsSite } from '../../server/tls/tls-rig.ts';
 import { basic, scryptLine } from './passwords.ts';

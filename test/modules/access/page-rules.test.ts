@@ -4,7 +4,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import { suite, test, type TestContext } from 'node:test';
 import { WebSocket } from 'ws';
 import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { socketSource } from '../../server/h1/socket-source.ts';
 import { connectHttp2 } from '../../server/h2/client.ts';
 import { startTlsSite } from '../../server/tls/tls-rig.ts';

@@ -8,7 +8,7 @@ import { signedQuery, verifyLink } from '../../../src/modules/access/signed-link
 import { pathOf } from '../../request-path.ts';
 import { runHere } from '../../cli/here.ts';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { ask, eventually } from '../files/disk-rig.ts';
 import { basic, scryptLine } from './passwords.ts';
 

@@ -7,7 +7,7 @@ import { createAuthority, type IssuedPair } from '../../certificates.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { loginIni, startProvider } from '../login/provider.ts';
 import { TestVisitor } from '../login/visitor.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { readReply } from '../../server/h2/client.ts';
 import { startTlsSite } from '../../server/tls/tls-rig.ts';
 import { basic, scryptLine } from './passwords.ts';

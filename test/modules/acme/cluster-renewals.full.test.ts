@@ -9,12 +9,12 @@ import { acmeRetryMs, acmeTurnPollMs, acmeYieldMs } from '../../../src/modules/a
 import { Renewals } from '../../../src/modules/acme/renewals.ts';
 import { openSharedAcme } from '../../../src/modules/acme/shared-acme.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { Store } from '../../../src/core/log/store.ts';
 import { createAuthority } from '../../certificates.ts';
 import { temporaryFolder } from '../../folder.ts';
-import { MemoryLog } from '../../store/shared/memory-log.ts';
+import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 import { noDns, notOnDemand } from './no-dns.ts';
-import { openNode } from '../../store/shared/open-node.ts';
+import { openNode } from '../../core/log/shared/open-node.ts';
 
 const authority = createAuthority();
 const key = randomBytes(32).toString('base64');

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { suite, test, type TestContext } from 'node:test';
 import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
 import { Renewals } from '../../../src/modules/acme/renewals.ts';
-import type { AcmeConfig } from '../../../src/config/config.ts';
+import type { AcmeConfig } from '../../../src/core/config/config.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
 import { createAuthority } from '../../certificates.ts';
 import { temporaryFolder } from '../../folder.ts';

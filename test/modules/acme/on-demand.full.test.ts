@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { connect, type PeerCertificate } from 'node:tls';
 import { serverFolder, startServed } from '../../process.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { acmeIni, certificateOf, freePorts, startBoth, startManagedSite } from './rig.ts';
 import { startPebble, withoutPebble } from './pebble.ts';
 import { startAcmeServer } from './server.ts';

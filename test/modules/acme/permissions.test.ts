@@ -8,7 +8,7 @@ import {
 import { createAsk, Permissions } from '../../../src/modules/acme/permissions.ts';
 import { isPublicName } from '../../../src/acme/public-name.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 
 /** Permissions whose questions `answer` decides, and a clock. */
 function rig(answer: (host: string) => number | Promise<number>) {

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
 import { Renewals, type RenewalParts } from '../../../src/modules/acme/renewals.ts';
-import type { AcmeConfig } from '../../../src/config/config.ts';
+import type { AcmeConfig } from '../../../src/core/config/config.ts';
 import {
   acmeRestartMs,
   acmeRetryAfterMsMax,

@@ -7,13 +7,13 @@ import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
 import { writeAcmeFiles } from '../../../src/modules/acme/leave-cluster.ts';
 import { openSharedAcme, type SharedAcme } from '../../../src/modules/acme/shared-acme.ts';
 import { sharedStates, usedKeys } from '../../../src/modules/acme/shared-certificates.ts';
-import type { AcmeConfig } from '../../../src/config/config.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { AcmeConfig } from '../../../src/core/config/config.ts';
+import type { Store } from '../../../src/core/log/store.ts';
 import { createAuthority } from '../../certificates.ts';
 import { temporaryFolder, type Cleaning } from '../../folder.ts';
-import { MemoryLog } from '../../store/shared/memory-log.ts';
+import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 import { noDns, notOnDemand } from './no-dns.ts';
-import { openNode } from '../../store/shared/open-node.ts';
+import { openNode } from '../../core/log/shared/open-node.ts';
 
 const authority = createAuthority();
 const host = 'shop.example';

@@ -9,7 +9,7 @@ import { AssetFiles } from '../../../src/modules/assets/asset-files.ts';
 import { interruptedUploadsMax } from '../../../src/modules/assets/limits.ts';
 import { AssetKeeper } from '../../../src/modules/assets/asset-keeper.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import { openStore } from '../../../src/store/open.ts';
+import { openStore } from '../../../src/core/log/open.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { runWaymark } from '../../process.ts';

@@ -13,12 +13,12 @@ import {
   fromCluster,
 } from '../../../src/modules/assets/missing-files.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { Store } from '../../../src/core/log/store.ts';
 import { temporaryFolder, type Cleaning } from '../../folder.ts';
 import { eventually } from '../nodes/rig.ts';
-import { commit } from '../../store/scratch.ts';
-import { MemoryLog } from '../../store/shared/memory-log.ts';
-import { openNode } from '../../store/shared/open-node.ts';
+import { commit } from '../../core/log/scratch.ts';
+import { MemoryLog } from '../../core/log/shared/memory-log.ts';
+import { openNode } from '../../core/log/shared/open-node.ts';
 import { oneClock } from '../../installed.ts';
 
 const dayMs = 86_400_000;

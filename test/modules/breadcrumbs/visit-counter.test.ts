@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { visitKeysBufferedMax } from '../../../src/store/limits.ts';
+import { visitKeysBufferedMax } from '../../../src/core/log/limits.ts';
 import { VisitCounter } from '../../../src/modules/breadcrumbs/visit-counter.ts';
 import { unknownLocation, type Visitor } from '../../../src/core/http/visitor.ts';
 import { silentLog } from '../../../src/core/report/log.ts';

@@ -12,7 +12,7 @@ import { freshnessOf } from '../../../src/modules/cache/freshness.ts';
 import { openCacheStore, prepareCacheStore } from '../../../src/modules/cache/open-cache-store.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { rawExchange, readTestConfig, startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 
 const url = 'http://visible.example/shop/a';
 const nowMs = Date.UTC(2026, 0, 2);

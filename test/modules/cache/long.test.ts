@@ -11,7 +11,7 @@ import { contentFile } from '../../../src/modules/cache/content-file.ts';
 import { readBytes } from '../../../src/core/http/content/file-source.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { startRig, type Handler, type Rig } from './rig.ts';
 
 /** Text that is too long for memory, without repetitions. */

@@ -10,7 +10,7 @@ import { openCacheStore, prepareCacheStore } from '../../../src/modules/cache/op
 import { silentLog } from '../../../src/core/report/log.ts';
 import type { FetchRule } from '../../../src/modules/proxy/fetch-plan.ts';
 import { temporaryFolder } from '../../folder.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { fetchRule, replyText, testFetch, visit } from '../proxy/fetch-rig.ts';
 
 /** A request of a visitor: by default a GET of `/shop/` for the rule of the rig. */

@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { test } from 'node:test';
 import type { Converted } from '../../../src/modules/convert/conversion.ts';
-import { makeFolder } from '../../config/folder.ts';
+import { makeFolder } from '../../core/config/folder.ts';
 import { runHere } from '../../cli/here.ts';
 
 const whole = 'server {\n  listen 8080;\n  root site;\n  location = /up { return 200 ok; }\n}\n';

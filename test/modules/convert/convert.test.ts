@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { consistencyProblems } from '../../../src/config/consistency.ts';
-import { parseIni } from '../../../src/config/parse.ts';
+import { consistencyProblems } from '../../../src/core/config/consistency.ts';
+import { parseIni } from '../../../src/core/config/parse.ts';
 import { convertApache } from '../../../src/modules/convert/apache/convert.ts';
 import { convertCaddy } from '../../../src/modules/convert/caddy/convert.ts';
 import type { Converted } from '../../../src/modules/convert/conversion.ts';

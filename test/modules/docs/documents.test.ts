@@ -4,7 +4,7 @@ import asyncApiSpecs from '@asyncapi/specs';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv, type AnySchema } from 'ajv';
 import { statusOf } from '../../../src/core/http/status.ts';
-import { knownEventTypes } from '../../../src/model/stored/event-types.ts';
+import { knownEventTypes } from '../../../src/core/log/events/event-types.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { asyncApi } from '../../../src/modules/docs/asyncapi.ts';
 import { openApi, type DocumentParts } from '../../../src/modules/docs/openapi.ts';

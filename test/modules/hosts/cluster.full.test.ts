@@ -5,13 +5,13 @@ import { uuidv7 } from 'uuidv7';
 import { createHostClient } from '../../../src/modules/hosts/host-client.ts';
 import { TableHosts } from '../../../src/modules/hosts/hosts.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import { createConnector, createDialler } from '../../../src/outbound/dialler.ts';
-import { openStore } from '../../../src/store/open.ts';
-import type { Store } from '../../../src/store/store.ts';
+import { createConnector, createDialler } from '../../../src/core/outbound/dialler.ts';
+import { openStore } from '../../../src/core/log/open.ts';
+import type { Store } from '../../../src/core/log/store.ts';
 import { temporaryFolder, writeFiles, type Cleaning } from '../../folder.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
-import { commit } from '../../store/scratch.ts';
-import { MemoryLog } from '../../store/shared/memory-log.ts';
+import { commit } from '../../core/log/scratch.ts';
+import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 
 interface TestNode {
   readonly store: Store;

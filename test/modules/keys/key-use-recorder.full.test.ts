@@ -7,7 +7,7 @@ import { keyUsesWriteMs } from '../../../src/modules/keys/limits.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
 import { postOperation, startSite, type TestSite } from '../../harness.ts';
 import { runWaymark, serverFolder, startServed } from '../../process.ts';
-import { openIn } from '../../store/scratch.ts';
+import { openIn } from '../../core/log/scratch.ts';
 import { signIn } from './sign-in.ts';
 
 interface ListedKey {

@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { readTestConfig, startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { socketSource } from '../../server/h1/socket-source.ts';
 import { connectHttp2 } from '../../server/h2/client.ts';
 import { startTlsSite } from '../../server/tls/tls-rig.ts';

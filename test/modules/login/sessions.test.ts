@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import type { LoginConfig } from '../../../src/config/config.ts';
+import type { LoginConfig } from '../../../src/core/config/config.ts';
 import {
   createSessionRegister,
   type SessionRegister,
 } from '../../../src/modules/login/sessions.ts';
 import type { Cleaning } from '../../folder.ts';
-import { scratchStore } from '../../store/scratch.ts';
+import { scratchStore } from '../../core/log/scratch.ts';
 
 const lifetimeMs = 3_600_000;
 const provider = {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
-import { openIn } from '../../store/scratch.ts';
+import { openIn } from '../../core/log/scratch.ts';
 import { eventually, startFollower, stateOf, untilEqual } from './rig.ts';
 
 interface Listed {

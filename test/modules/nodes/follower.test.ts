@@ -225,7 +225,7 @@ test('only a node that delivers a hook gets its secret', async (t) => {
   const seq = await untilEqual(centre, one);
   await untilEqual(centre, two);
   const hasSecret = async (site: typeof one): Promise<boolean> => {
-    const { openStore } = await import('../../../src/store/open.ts');
+    const { openStore } = await import('../../../src/core/log/open.ts');
     const folder = `${site.folder}/data`;
     const store = await openStore({ folder, now: Date.now, newId: String, readOnly: true });
     const texts = Array.from({ length: seq }, (_, at) => JSON.stringify(store.change(at + 1)));

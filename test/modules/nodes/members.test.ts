@@ -5,9 +5,9 @@ import type { Call } from '../../../src/api/operation.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { Members } from '../../../src/modules/nodes/members.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import type { Store } from '../../../src/store/store.ts';
-import { MemoryLog } from '../../store/shared/memory-log.ts';
-import { openNode } from '../../store/shared/open-node.ts';
+import type { Store } from '../../../src/core/log/store.ts';
+import { MemoryLog } from '../../core/log/shared/memory-log.ts';
+import { openNode } from '../../core/log/shared/open-node.ts';
 
 const now = (): number => Date.UTC(2026, 0, 2);
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { hearingSince, reportSilentNodes } from '../../../src/modules/nodes/node-watch.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import type { Emit } from '../../../src/store/emit.ts';
-import { scratchStore } from '../../store/scratch.ts';
+import type { Emit } from '../../../src/core/log/events/emit.ts';
+import { scratchStore } from '../../core/log/scratch.ts';
 
 test('a silent node is reported once, and again after it has come back', async (t) => {
   const { nodes } = await scratchStore(t);

@@ -5,7 +5,7 @@ import type { FailureCode } from '../../../src/core/values/failure.ts';
 import { FaultyProxy } from '../../faults/proxy.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { runWaymark } from '../../process.ts';
-import { openIn } from '../../store/scratch.ts';
+import { openIn } from '../../core/log/scratch.ts';
 import { eventually, startFollower } from './rig.ts';
 
 const MIB = 1024 * 1024;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openStore } from '../../../src/store/open.ts';
+import { openStore } from '../../../src/core/log/open.ts';
 import { uuidv7 } from 'uuidv7';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { openApiSocket } from '../../../src/modules/peers/api-socket.ts';
-import { apiSocketPacketsMax } from '../../../src/outbound/limits.ts';
+import { apiSocketPacketsMax } from '../../../src/core/outbound/limits.ts';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 
 const signal = new AbortController().signal;
 

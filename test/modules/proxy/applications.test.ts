@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { EventSource } from 'undici';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 
 suite('an application behind [proxy.<name>]', () => {
   test('sends events, and gets the last id after a break', async (t) => {

@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../../harness.ts';
-import { httpSource, rawSource } from '../../outbound/sources.ts';
+import { httpSource, rawSource } from '../../core/outbound/sources.ts';
 
 /** Connects to a site; `until` reads until the text has a part. */
 function client(t: TestContext, port: number) {

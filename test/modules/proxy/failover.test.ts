@@ -9,7 +9,7 @@ import { sourcePauseMs } from '../../../src/modules/proxy/limits.ts';
 import { discard } from '../../../src/core/http/reply.ts';
 import type { Fetcher } from '../../../src/modules/proxy/fetcher.ts';
 import type { FetchRule } from '../../../src/modules/proxy/fetch-plan.ts';
-import { httpSource, rawSource } from '../../outbound/sources.ts';
+import { httpSource, rawSource } from '../../core/outbound/sources.ts';
 import { withTimeout } from '../../timeouts.ts';
 import { fetchRule, replyText, testFetch, visit } from './fetch-rig.ts';
 

@@ -11,7 +11,7 @@ import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
 import { SourceStatistics } from '../../../src/modules/proxy/source-statistics.ts';
 import { HealthChecks } from '../../../src/modules/proxy/health-checks.ts';
-import { createLookup } from '../../../src/outbound/dns-lookup.ts';
+import { createLookup } from '../../../src/core/outbound/dns-lookup.ts';
 import { createServiceLookup } from '../../../src/modules/proxy/srv-lookup.ts';
 import { SourceNames } from '../../../src/modules/proxy/source-names.ts';
 import { SourceHealth } from '../../../src/modules/proxy/source-health.ts';
@@ -19,7 +19,7 @@ import { createFetcher, type Fetcher } from '../../../src/modules/proxy/fetcher.
 import type { FetchRule } from '../../../src/modules/proxy/fetch-plan.ts';
 import { pathOf } from '../../request-path.ts';
 import { someVisitor } from '../../visitor.ts';
-import { testDialler } from '../../outbound/sources.ts';
+import { testDialler } from '../../core/outbound/sources.ts';
 
 /** A content.fetch rule, by default for `/shop/*`. */
 export function fetchRule(

@@ -12,7 +12,7 @@ import { runInNewContext } from 'node:vm';
 import { replyField } from '../../../src/core/http/reply.ts';
 import type { FetchRule } from '../../../src/modules/proxy/fetch-plan.ts';
 import { fetchesPerAddressMax } from '../../../src/modules/proxy/limits.ts';
-import { httpSource, rawSource } from '../../outbound/sources.ts';
+import { httpSource, rawSource } from '../../core/outbound/sources.ts';
 import { fetchRule, front, replyText, testFetch, visit } from './fetch-rig.ts';
 
 // The test measures memory in use, not memory that V8 has not collected yet.

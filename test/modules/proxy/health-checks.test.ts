@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => void;
 

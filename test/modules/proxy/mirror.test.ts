@@ -3,7 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import { suite, test, type TestContext } from 'node:test';
 import { text } from 'node:stream/consumers';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 
 /** A request as a server got it. */
 interface Got {

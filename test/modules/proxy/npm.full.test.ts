@@ -6,7 +6,7 @@ import { test } from 'node:test';
 import { promisify } from 'node:util';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 
 /** A registry of npm that keeps packages in memory, by their name in the path as it is sent. */
 function answerer() {

@@ -8,7 +8,7 @@ import { responsesCompressedAtOnceMax } from '../../../src/modules/compression/l
 import { createResponseCompressor } from '../../../src/modules/compression/response-compressor.ts';
 import { withCompression } from '../../../src/modules/proxy/response-compression.ts';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { decoded, texts } from '../compression/codings.ts';
 import { ask, eventually } from '../files/disk-rig.ts';
 import { fetchRule, visit } from './fetch-rig.ts';

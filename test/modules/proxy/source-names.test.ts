@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import dgram from 'node:dgram';
 import { once } from 'node:events';
 import { suite, test, type TestContext } from 'node:test';
-import type { ResolvedAddress } from '../../../src/outbound/dns-lookup.ts';
+import type { ResolvedAddress } from '../../../src/core/outbound/dns-lookup.ts';
 import { createServiceLookup, type ServiceServer } from '../../../src/modules/proxy/srv-lookup.ts';
 import { fetchPlan } from '../../../src/modules/proxy/fetch-plan.ts';
 import { SourceNames } from '../../../src/modules/proxy/source-names.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { fetchRule, replyText, testFetch, visit } from './fetch-rig.ts';
 
 /** A name whose addresses the test changes. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { startSite } from '../../harness.ts';
 
 test('source.list counts requests, failures, durations and connections of each source', async (t) => {

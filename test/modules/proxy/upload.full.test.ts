@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { pipeline } from 'node:stream/promises';
 import { Readable } from 'node:stream';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { serverFolder, startServed } from '../../process.ts';
 
 const mib = 1 << 20;

@@ -9,7 +9,7 @@ import { openNetworkFile, parseNetworkFile } from '../../../src/modules/access/n
 import { silentLog } from '../../../src/core/report/log.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { connectHttp2 } from '../../server/h2/client.ts';
 import { startTlsSite } from '../../server/tls/tls-rig.ts';
 

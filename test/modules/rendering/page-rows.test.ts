@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { suite, test, type TestContext } from 'node:test';
-import { readConfig } from '../../../src/config/read.ts';
+import { readConfig } from '../../../src/core/config/read.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 
 const products = {

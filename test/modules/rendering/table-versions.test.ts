@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { changesReadMax } from '../../../src/modules/rendering/limits.ts';
 import { TableVersions } from '../../../src/modules/rendering/table-versions.ts';
-import type { Change } from '../../../src/model/stored/change.ts';
+import type { Change } from '../../../src/core/log/change.ts';
 
 test('the version of a table changes with its rows, and with any definition of a table', () => {
   const log: Pick<Change, 'family' | 'id' | 'data'>[] = [];

@@ -10,7 +10,7 @@ import {
   varyByLanguage,
   type CandidateReads,
 } from '../../../src/modules/rules/matcher.ts';
-import { commit, inserted, scratchStore } from '../../store/scratch.ts';
+import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
 import { wildcardGroups } from './wildcard-groups.ts';
 
 const shop = 'http://shop.example';

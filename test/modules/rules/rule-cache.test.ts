@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import type { Candidate } from '../../../src/modules/rules/rule.ts';
 import { parseNamedMoment, storedMoment } from '../../../src/core/values/time.ts';
 import { createRuleCache, type RuleStore } from '../../../src/modules/rules/rule-cache.ts';
-import { commit, inserted, scratchStore } from '../../store/scratch.ts';
+import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
 
 function candidate(id: string, path: string): Candidate {
   return {

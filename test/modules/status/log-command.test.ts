@@ -3,7 +3,7 @@ import { PassThrough, Readable } from 'node:stream';
 import { once } from 'node:events';
 import { suite, test } from 'node:test';
 import { run } from '../../../src/cli/cli.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { startSite } from '../../harness.ts';
 import { runHere } from '../../cli/here.ts';
 

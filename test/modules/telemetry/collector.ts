@@ -2,7 +2,7 @@ import { EventEmitter, once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { text } from 'node:stream/consumers';
 import type { Cleaning } from '../../folder.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 
 /** A span as a collector gets it by OTLP. */
 export interface Received {

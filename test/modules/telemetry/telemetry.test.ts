@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { appendFile, writeFile } from 'node:fs/promises';
 import { suite, test, type TestContext } from 'node:test';
 import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
 import { startCollector, type Collector, type Received } from './collector.ts';
 

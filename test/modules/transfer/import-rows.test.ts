@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openStore } from '../../../src/store/open.ts';
+import { openStore } from '../../../src/core/log/open.ts';
 import { exportedRecords } from '../../../src/modules/transfer/export.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 

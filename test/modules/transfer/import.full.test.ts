@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
 import { canonicalJson, type JsonObject } from '../../../src/core/values/json/json.ts';
 import { importBlockBytes, importLineBytesMax } from '../../../src/modules/transfer/limits.ts';
-import type { Store } from '../../../src/store/store.ts';
+import type { Store } from '../../../src/core/log/store.ts';
 import { readBlocks, type ReadWholeLines } from '../../../src/modules/transfer/import-blocks.ts';
 import { readImportLines, type Refusal } from '../../../src/modules/transfer/import-line.ts';
 import { createLineReader } from '../../../src/modules/transfer/import-worker.ts';
@@ -14,7 +14,7 @@ import {
   importRecords,
   type Imported,
 } from '../../../src/modules/transfer/import.ts';
-import { commit, inserted, scratchStore } from '../../store/scratch.ts';
+import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
 
 const engines = new Set(['html']);
 const newSecret = () => 'whsec_c2VjcmV0';

@@ -3,8 +3,8 @@ import { mkdir, readdir, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { suite, test } from 'node:test';
 import { temporaryFolder } from '../../folder.ts';
-import { dumpChecked } from '../../store/dump.ts';
-import { commit, inserted, scratchStore, startWriter } from '../../store/scratch.ts';
+import { dumpChecked } from '../../core/log/dump.ts';
+import { commit, inserted, scratchStore, startWriter } from '../../core/log/scratch.ts';
 
 suite('a backup', () => {
   test('is complete although other processes write meanwhile', async (t) => {

@@ -7,7 +7,7 @@ import { runHere } from '../../cli/here.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { postOperation } from '../../harness.ts';
 import { serverFolder, startServed } from '../../process.ts';
-import { inserted, openIn, startWriter } from '../../store/scratch.ts';
+import { inserted, openIn, startWriter } from '../../core/log/scratch.ts';
 
 const dayMs = 86_400_000;
 const formerHeader = 'Bearer former-header-value';

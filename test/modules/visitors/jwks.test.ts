@@ -3,7 +3,7 @@ import type { RequestListener } from 'node:http';
 import { suite, test } from 'node:test';
 import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from '../../../src/modules/visitors/limits.ts';
 import { createRemoteKeySet, fetchJwks } from '../../../src/modules/visitors/jwks.ts';
-import { httpSource, oneAddress, testDialler } from '../../outbound/sources.ts';
+import { httpSource, oneAddress, testDialler } from '../../core/outbound/sources.ts';
 import { newIssuer, type Issuer } from './issuer.ts';
 
 /** A key set whose source and clock the test changes. */

@@ -6,7 +6,7 @@ import { setImmediate } from 'node:timers/promises';
 import { isbot } from 'isbot';
 import type { AccessEntry } from '../../../src/core/report/access-entry.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import { pageNamesMax, pagesPerDayMax, visitNamesMax } from '../../../src/store/limits.ts';
+import { pageNamesMax, pagesPerDayMax, visitNamesMax } from '../../../src/core/log/limits.ts';
 import { prepareVisitDatabase, VisitDatabase } from '../../../src/modules/visits/visit-database.ts';
 import { requestsCountedMax, sampledRequests } from '../../../src/modules/visitors/limits.ts';
 import { RequestVisits } from '../../../src/modules/visits/request-visits.ts';

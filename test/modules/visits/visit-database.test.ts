@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { visitKeysPerDayMax, visitNamesMax } from '../../../src/store/limits.ts';
+import { visitKeysPerDayMax, visitNamesMax } from '../../../src/core/log/limits.ts';
 import {
   addName,
   breadcrumbDimensions,

@@ -6,7 +6,7 @@ import { suite, test, type TestContext } from 'node:test';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { httpSource, oneAddress, rawSource, selfSigned } from '../../outbound/sources.ts';
+import { httpSource, oneAddress, rawSource, selfSigned } from '../../core/outbound/sources.ts';
 import { withTimeout } from '../../timeouts.ts';
 import { attempts, fullPort } from './attempt-rig.ts';
 

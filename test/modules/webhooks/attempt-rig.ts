@@ -3,8 +3,8 @@ import net from 'node:net';
 import type { TestContext } from 'node:test';
 import { Worker } from 'node:worker_threads';
 import { createAttempt, type AttemptResult } from '../../../src/modules/webhooks/attempt.ts';
-import { createDialler } from '../../../src/outbound/dialler.ts';
-import { testDialler } from '../../outbound/sources.ts';
+import { createDialler } from '../../../src/core/outbound/dialler.ts';
+import { testDialler } from '../../core/outbound/sources.ts';
 
 /** The key that signs the messages of these tests. */
 export const key = Buffer.alloc(32, 7);

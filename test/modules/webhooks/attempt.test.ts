@@ -6,7 +6,7 @@ import { buffer } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { suite, test, type TestContext } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { httpSource, rawSource } from '../../outbound/sources.ts';
+import { httpSource, rawSource } from '../../core/outbound/sources.ts';
 import { attempts, key } from './attempt-rig.ts';
 
 interface Received {

@@ -1,19 +1,19 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import type { EventFields } from '../../../src/model/stored/event.ts';
+import type { EventFields } from '../../../src/core/log/events/event.ts';
 import type { Hook } from '../../../src/modules/webhooks/hook.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import { openStore } from '../../../src/store/open.ts';
-import { outboundProblem } from '../../../src/outbound/problem.ts';
-import type { LoggedDraft, Store } from '../../../src/store/store.ts';
+import { openStore } from '../../../src/core/log/open.ts';
+import { outboundProblem } from '../../../src/core/outbound/problem.ts';
+import type { LoggedDraft, Store } from '../../../src/core/log/store.ts';
 import { secretDraft } from '../../../src/modules/webhooks/operations/hook-family.ts';
 import type { DeliveryAttempt, AttemptResult } from '../../../src/modules/webhooks/attempt.ts';
 import { Deliverer } from '../../../src/modules/webhooks/deliverer.ts';
 import type { Report } from '../../../src/modules/webhooks/reports.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';
-import { commit } from '../../store/scratch.ts';
+import { commit } from '../../core/log/scratch.ts';
 
 /** Milliseconds. */
 export const hourMs = 3_600_000;

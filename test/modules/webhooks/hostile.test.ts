@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { startSite, type TestSite } from '../../harness.ts';
-import { httpSource, rawSource } from '../../outbound/sources.ts';
+import { httpSource, rawSource } from '../../core/outbound/sources.ts';
 import { withTimeout } from '../../timeouts.ts';
 import { fullPort } from './attempt-rig.ts';
 import { startReceiver } from './receiver.ts';

@@ -3,11 +3,11 @@ import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { secretDraft } from '../../../src/modules/webhooks/operations/hook-family.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
-import type { LoggedDraft } from '../../../src/store/store.ts';
+import type { LoggedDraft } from '../../../src/core/log/store.ts';
 import { largeBodiesInFlightBytesMax } from '../../../src/modules/webhooks/limits.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';
 import { temporaryFolder } from '../../folder.ts';
-import { commit } from '../../store/scratch.ts';
+import { commit } from '../../core/log/scratch.ts';
 import { clocksAt, hookFields, start, startDeliverer } from './deliverer-rig.ts';
 
 const eventBytes = 250_000;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { knownEventTypes, type OwnEventType } from '../../../src/model/stored/event-types.ts';
+import { knownEventTypes, type OwnEventType } from '../../../src/core/log/events/event-types.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { local, startRig, type Rig } from './rig.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { readTestConfig, startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { openUsed } from '../raw-connection.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\n[log]\nformat = json\n';

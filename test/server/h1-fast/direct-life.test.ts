@@ -7,7 +7,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import fc from 'fast-check';
 import { startSite } from '../../harness.ts';
-import { httpSource } from '../../outbound/sources.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { upgradeRequest } from '../websocket/socket-rig.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
 import { firstRequest, openUsed, rawConnection, serverSockets } from '../raw-connection.ts';

@@ -5,7 +5,7 @@ import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
-import { rawSource } from '../../outbound/sources.ts';
+import { rawSource } from '../../core/outbound/sources.ts';
 import type { RawAnswer } from '../answers.ts';
 import { openUsed } from '../raw-connection.ts';
 

@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { startSite, type TestSite } from '../../harness.ts';
-import { rawSource } from '../../outbound/sources.ts';
+import { rawSource } from '../../core/outbound/sources.ts';
 import type { RawAnswer } from '../answers.ts';
 import {
   firstRequest,

@@ -12,7 +12,7 @@ import { createSharedLimits } from '../../../src/core/fair/shared-limits.ts';
 import { Tunnels } from '../../../src/server/h1/tunnels.ts';
 import { freePort } from '../../free-port.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
-import { httpSource, rawSource } from '../../outbound/sources.ts';
+import { httpSource, rawSource } from '../../core/outbound/sources.ts';
 import { AnswerReader } from '../answers.ts';
 import { socketSource } from './socket-source.ts';
 import { upgradeRequest } from '../websocket/socket-rig.ts';

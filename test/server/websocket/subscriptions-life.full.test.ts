@@ -5,7 +5,7 @@ import { suite, test, type TestContext } from 'node:test';
 import { WebSocket } from 'ws';
 import { postOperation, startSite } from '../../harness.ts';
 import { serverFolder, startServed, type Served } from '../../process.ts';
-import { startWriter } from '../../store/scratch.ts';
+import { startWriter } from '../../core/log/scratch.ts';
 import { insertPage, subscribe } from '../../modules/status/subscriber.ts';
 import { closing } from './socket-rig.ts';
 

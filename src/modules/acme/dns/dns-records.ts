@@ -1,4 +1,4 @@
-import type { AcmeConfig } from '../../../config/config.ts';
+import type { AcmeConfig } from '../../../core/config/config.ts';
 import { dnsHook } from './dns-hook.ts';
 import type { DnsRecords } from './dns-record.ts';
 import { dnsUpdate } from './dns-update.ts';

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { lookup, Resolver } from 'node:dns/promises';
 import { connect } from 'node:net';
-import type { NameServer } from '../../../config/addresses.ts';
+import type { NameServer } from '../../../core/config/addresses.ts';
 import { now } from '../../../core/values/clock.ts';
 import { dnsAnswerBytesMax, dnsQueryMs, dnsUpdateMs } from '../limits.ts';
 import type { DnsRecord, DnsRecords } from './dns-record.ts';

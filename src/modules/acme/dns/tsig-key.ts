@@ -1,6 +1,6 @@
-import { readText } from '../../../config/files.ts';
-import type { Refused } from '../../../config/values.ts';
-import { tsigKeyFileBytesMax } from '../../../config/limits.ts';
+import { readText } from '../../../core/config/files.ts';
+import type { Refused } from '../../../core/config/values.ts';
+import { tsigKeyFileBytesMax } from '../../../core/config/limits.ts';
 
 /** A key that signs changes of records (TSIG, RFC 8945), for HMAC-SHA256. */
 export interface TsigKey {

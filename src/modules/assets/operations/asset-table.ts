@@ -1,7 +1,7 @@
 import { assetDefinition, assetTable } from '../asset.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { sameJson, type JsonObject } from '../../../core/values/json/json.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 
 /** The author of the change that creates the table of the assets. */
 const assetTableAuthor = 'serve';

@@ -5,7 +5,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { StoredRow } from '../../tables/row.ts';
 import { ruleKinds } from '../../rules/rule.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
 import { defineOperation, type Call, type OperationResult } from '../../../api/operation.ts';
 import { invalidateOperation } from '../../../api/records/invalidate.ts';

@@ -2,9 +2,13 @@ import { open as openFile, readdir, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
 import { Failure } from '../../../core/values/failure.ts';
-import { inspectDataFile, prepareFolder, errorReason } from '../../../store/folder/data-folder.ts';
-import { silenceDiskFullErrors } from '../../../store/folder/full-disk.ts';
-import { openShared, transactSync } from '../../../store/environment.ts';
+import {
+  inspectDataFile,
+  prepareFolder,
+  errorReason,
+} from '../../../core/log/folder/data-folder.ts';
+import { silenceDiskFullErrors } from '../../../core/log/folder/full-disk.ts';
+import { openShared, transactSync } from '../../../core/log/environment.ts';
 import { contentFolder, createContentFiles } from './files.ts';
 
 /** The version of the layout below. A cache of another version is deleted. */

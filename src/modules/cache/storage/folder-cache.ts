@@ -4,8 +4,8 @@ import { crc32 } from 'node:zlib';
 import { cacheTouchedSeconds } from '../limits.ts';
 import { cacheInlineBytesMax, cacheTouchMs, purgeSliceUrls } from './limits.ts';
 import type { CacheCounts, CachePurge } from '../cache-admin.ts';
-import { writeErrorOf } from '../../../store/folder/full-disk.ts';
-import { transact } from '../../../store/environment.ts';
+import { writeErrorOf } from '../../../core/log/folder/full-disk.ts';
+import { transact } from '../../../core/log/environment.ts';
 import { RecordStore, sizeOf, type TransactionTotals } from './record-store.ts';
 import type {
   ResponseStorage,

@@ -1,18 +1,18 @@
 import { Failure } from '../../../core/values/failure.ts';
-import type { Databases } from '../../../store/databases.ts';
+import type { Databases } from '../../../core/log/databases.ts';
 import { identityOf } from '../../nodes/log/open-row-log.ts';
-import type { WriteQueue } from '../../../store/log/write-queue.ts';
-import type { Reads } from '../../../store/store.ts';
-import type { Notice } from '../../../store/shared/entry.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import type { Notice } from '../../../core/log/shared/entry.ts';
 import { SharedFollower } from './shared-follower.ts';
-import type { SharedLog } from '../../../store/shared/shared-log.ts';
+import type { SharedLog } from '../../../core/log/shared/shared-log.ts';
 import {
   memberOf,
   putMember,
   putSharedPlace,
   removeSharedPlace,
   sharedPlace,
-} from '../../../store/shared/shared-place.ts';
+} from '../../../core/log/shared/shared-place.ts';
 import { uploadHistory } from './upload.ts';
 
 /** The shared log of a store, and the server's reactions to it. */

@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
-import type { Databases } from '../../../store/databases.ts';
+import type { Databases } from '../../../core/log/databases.ts';
 import { generationField } from '../../nodes/log/open-row-log.ts';
-import type { SharedPut } from '../../../store/shared/entry.ts';
+import type { SharedPut } from '../../../core/log/shared/entry.ts';
 import { isTaskKey } from './task-turn.ts';
 
 /** The databases of the deliverer of hooks, which all nodes of a cluster share. */

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure, stoppingFailure } from '../../../core/values/failure.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { copiedRows, putCopiedRows } from '../../../store/log/copied-rows.ts';
-import type { WriteQueue } from '../../../store/log/write-queue.ts';
-import type { Reads } from '../../../store/store.ts';
-import { decodeEntry, type EntryContent, type Notice } from '../../../store/shared/entry.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { copiedRows, putCopiedRows } from '../../../core/log/write/copied-rows.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import { decodeEntry, type EntryContent, type Notice } from '../../../core/log/shared/entry.ts';
 import {
   appliedAtOnceBytesMax,
   appliedAtOnceMax,
@@ -12,11 +12,11 @@ import {
   sharedProgressMs,
   sharedRetryMs,
   turnMs,
-} from '../../../store/limits.ts';
+} from '../../../core/log/limits.ts';
 import { putRecorded } from './recorded-puts.ts';
-import { hasValues } from '../../../store/shared/shared-values.ts';
-import type { SharedEntry, SharedLog } from '../../../store/shared/shared-log.ts';
-import { memberOf, putSharedPlace, sharedPlace } from '../../../store/shared/shared-place.ts';
+import { hasValues } from '../../../core/log/shared/shared-values.ts';
+import type { SharedEntry, SharedLog } from '../../../core/log/shared/shared-log.ts';
+import { memberOf, putSharedPlace, sharedPlace } from '../../../core/log/shared/shared-place.ts';
 
 interface SharedFollowerParts {
   readonly databases: Databases;

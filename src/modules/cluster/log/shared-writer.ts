@@ -1,24 +1,24 @@
 import { ABORT } from 'lmdb';
 import { Failure, stoppingFailure } from '../../../core/values/failure.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { commitBatchBytesMax, commitBatchMax, lossesMax } from '../../../store/limits.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../store/deliveries/delivery-writer.ts';
-import type { DecidedWrite, LogWriter } from '../../../store/log/commit.ts';
-import { transact } from '../../../store/environment.ts';
-import { putWrites } from '../../../store/log/write-puts.ts';
-import type { WritePlan } from '../../../store/log/write-plan.ts';
-import { storageFailure, type StoreCondition } from '../../../store/log/write-queue.ts';
-import { packClaim } from '../../../store/projections/claims.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { commitBatchBytesMax, commitBatchMax, lossesMax } from '../../../core/log/limits.ts';
+import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
+import type { DecidedWrite, LogWriter } from '../../../core/log/write/commit.ts';
+import { transact } from '../../../core/log/environment.ts';
+import { putWrites } from '../../../core/log/write/write-puts.ts';
+import type { WritePlan } from '../../../core/log/write/write-plan.ts';
+import { storageFailure, type StoreCondition } from '../../../core/log/write/write-queue.ts';
+import { packClaim } from '../../../core/log/claims.ts';
 import {
   emptyContent,
   encodeEntry,
   type EntryContent,
   type Notice,
-} from '../../../store/shared/entry.ts';
+} from '../../../core/log/shared/entry.ts';
 import { recordingDatabases } from './recorded-puts.ts';
 import type { SharedFollower } from './shared-follower.ts';
-import type { SharedLog } from '../../../store/shared/shared-log.ts';
-import { sharedPlace } from '../../../store/shared/shared-place.ts';
+import type { SharedLog } from '../../../core/log/shared/shared-log.ts';
+import { sharedPlace } from '../../../core/log/shared/shared-place.ts';
 
 interface SharedWriterParts {
   readonly databases: Databases;

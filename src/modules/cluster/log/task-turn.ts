@@ -1,7 +1,7 @@
 import { Failure } from '../../../core/values/failure.ts';
-import type { Databases } from '../../../store/databases.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../store/deliveries/delivery-writer.ts';
-import { taskSignMs, taskTakeOverMs, taskRetryMs } from '../../../store/limits.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
+import { taskSignMs, taskTakeOverMs, taskRetryMs } from '../../../core/log/limits.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A task that one node of a cluster does at a time, and where the database `delivery` has it. */

@@ -1,12 +1,12 @@
 import { Failure } from '../../../core/values/failure.ts';
-import type { Databases } from '../../../store/databases.ts';
-import type { WriteQueue } from '../../../store/log/write-queue.ts';
-import type { Reads } from '../../../store/store.ts';
-import { decodeEntry, emptyContent, encodeEntry } from '../../../store/shared/entry.ts';
-import { uploadedClaimsMax, uploadedCharactersMax } from '../../../store/limits.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import { decodeEntry, emptyContent, encodeEntry } from '../../../core/log/shared/entry.ts';
+import { uploadedClaimsMax, uploadedCharactersMax } from '../../../core/log/limits.ts';
 import { allPuts } from './recorded-puts.ts';
-import type { SharedEntry, SharedLog } from '../../../store/shared/shared-log.ts';
-import { putSharedPlace } from '../../../store/shared/shared-place.ts';
+import type { SharedEntry, SharedLog } from '../../../core/log/shared/shared-log.ts';
+import { putSharedPlace } from '../../../core/log/shared/shared-place.ts';
 
 /** How much of the history a shared log has. */
 interface Uploaded {

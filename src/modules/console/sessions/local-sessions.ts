@@ -1,7 +1,7 @@
 import type { ApiKey } from '../../../core/values/key.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { storedJson } from '../../../store/encoding.ts';
-import type { WriteQueue } from '../../../store/log/write-queue.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { storedJson } from '../../../core/log/encoding.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
 
 /**
  * The sessions of a node that follows a centre. Its log is a copy, so they are in another database

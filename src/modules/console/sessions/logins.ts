@@ -4,7 +4,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import { keyNameCharactersMax } from '../../../core/values/limits.ts';
 import type { ApiKey, Scope } from '../../../core/values/key.ts';
 import type { LoginSession } from '../../login/login-session.ts';
-import type { LoggedDraft, Store } from '../../../store/store.ts';
+import type { LoggedDraft, Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import type { ViewConfig } from '../../rules/operations/rule-view.ts';
 import { keyHash } from '../../../api/keys/authenticate.ts';

@@ -1,8 +1,8 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
-import type { ChangeAuthor } from '../../../model/stored/change.ts';
+import type { ChangeAuthor } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { ApiKey } from '../../../core/values/key.ts';
-import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { localSessionsMax } from '../../keys/limits.ts';
 
 /** Reads keys and sessions of a node, and changes sessions. */

@@ -8,7 +8,7 @@ import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope, type ApiKey, type Scope } from '../../../core/values/key.ts';
 import type { Login } from '../../login/login.ts';
 import type { LoginSession } from '../../login/login-session.ts';
-import type { LoggedDraft } from '../../../store/store.ts';
+import type { LoggedDraft } from '../../../core/log/store.ts';
 import { defineOperation, type Call, type OperationResult } from '../../../api/operation.ts';
 import type { ViewConfig } from '../../rules/operations/rule-view.ts';
 import { keyHash, type Authenticate } from '../../../api/keys/authenticate.ts';

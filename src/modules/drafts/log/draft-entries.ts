@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
 import { Failure } from '../../../core/values/failure.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyBytesMax } from '../../../store/encoding.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyBytesMax } from '../../../core/log/encoding.ts';
 
 /**
  * The databases that a draft has entries of its own for, each with the byte that names it in

@@ -1,10 +1,10 @@
 import type { Database } from 'lmdb';
-import type { Change } from '../../../model/stored/change.ts';
+import type { Change } from '../../../core/log/change.ts';
 import { changeInDraft, draftVk, type SiteDraft } from '../draft.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { seqBytes, storedJson } from '../../../store/encoding.ts';
-import { createReads } from '../../../store/projections/reads.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { seqBytes, storedJson } from '../../../core/log/encoding.ts';
+import { createReads } from '../../../core/log/reads.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { layeredNames } from './draft-entries.ts';
 import { LayeredCounts, LayeredDatabase, type HiddenKeys } from './layered-database.ts';
 

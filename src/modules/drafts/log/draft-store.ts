@@ -2,8 +2,8 @@ import { isDrafted, type SiteDraft } from '../draft.ts';
 import { changeInDraft, draftChangeId, draftVk, waitingSchedule } from '../draft.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import { planWrites } from '../../../store/log/write-plan.ts';
-import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
+import { planWrites } from '../../../core/log/write/write-plan.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 
 /**
  * The store of an open draft: its reads see the draft on top of the live state, and its commits

@@ -1,8 +1,8 @@
 import type { DraftedFamily, SiteDraft } from '../draft.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import { draftEnd, draftPrefix } from './draft-entries.ts';
-import type { DraftedRecord, Reads } from '../../../store/store.ts';
+import type { DraftedRecord, Reads } from '../../../core/log/store.ts';
 
 type DraftsReads = Pick<Reads, 'draft' | 'draftNamed' | 'draftsAfter' | 'draftRecords'>;
 

@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf } from '../../../store/encoding.ts';
-import type { TableCounts } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf } from '../../../core/log/encoding.ts';
+import type { TableCounts } from '../../../core/log/store.ts';
 import {
   draftEntries,
   draftEntryKey,

@@ -1,26 +1,31 @@
-import { isRevertible, type Change } from '../../../model/stored/change.ts';
+import { isRevertible, type Change } from '../../../core/log/change.ts';
 import { changeInDraft, isDrafted, type DraftedFamily, type SiteDraft } from '../draft.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { StoredTable } from '../../tables/table.ts';
-import type { Databases } from '../../../store/databases.ts';
+import type { Databases } from '../../../core/log/databases.ts';
 import {
   historyKey,
   historyKeyOf,
   historyPrefix,
   keyOf,
   storedJson,
-} from '../../../store/encoding.ts';
-import { familyProjection, type FamilyProjection } from '../../../store/log/families.ts';
-import { foldRows } from '../../../store/log/fold.ts';
+} from '../../../core/log/encoding.ts';
+import { familyProjection, type FamilyProjection } from '../../../core/log/write/families.ts';
+import { foldRows } from '../../../core/log/write/fold.ts';
 import {
   DataTexts,
   PlannedEntries,
   PlannedPlaces,
   type PlannedEntry,
-} from '../../../store/log/planned-entries.ts';
+} from '../../../core/log/write/planned-entries.ts';
 import { PlannedRows } from '../../tables/log/planned-rows.ts';
 import { draftRecordKey } from './drafts-reads.ts';
-import type { DraftedRecord, DraftedRecordName, Reads, TableCounts } from '../../../store/store.ts';
+import type {
+  DraftedRecord,
+  DraftedRecordName,
+  Reads,
+  TableCounts,
+} from '../../../core/log/store.ts';
 import {
   draftEnd,
   draftEntryKey,

@@ -1,6 +1,6 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
-import { isRevertible } from '../../../model/stored/change.ts';
-import type { DraftedRecordName, Store } from '../../../store/store.ts';
+import { isRevertible } from '../../../core/log/change.ts';
+import type { DraftedRecordName, Store } from '../../../core/log/store.ts';
 import { openDraftSeen } from '../bounds.ts';
 import { listRowsDefault } from '../../../api/limits.ts';
 import { defineOperation } from '../../../api/operation.ts';

@@ -1,10 +1,10 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { draftStates, type DraftSchedule, type SiteDraft } from '../draft.ts';
-import { eventDraft, ownEvent } from '../../../model/stored/event.ts';
+import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
-import type { LoggedDraft, Reads, Store } from '../../../store/store.ts';
+import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { requireUnscheduled } from '../log/draft-store.ts';
 import { draftSeen, isDraftSeen, openDraftSeen } from '../bounds.ts';
 import { identifyRequest } from '../../../api/records/idempotency.ts';

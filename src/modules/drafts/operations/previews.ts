@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DraftPreview, SiteDraft } from '../draft.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { isDraftSeen, openDraftSeen } from '../bounds.ts';
 import { authorise } from '../../../api/execute.ts';
 import { changeAuthorOf, defineOperation } from '../../../api/operation.ts';

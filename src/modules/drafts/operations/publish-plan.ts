@@ -1,5 +1,5 @@
 import { createHash, type Hash } from 'node:crypto';
-import { isRevertible, type Change, type RevertibleFamily } from '../../../model/stored/change.ts';
+import { isRevertible, type Change, type RevertibleFamily } from '../../../core/log/change.ts';
 import { vkInDraft, type DraftedFamily, type SiteDraft } from '../draft.ts';
 import { hookOfSecret } from '../../webhooks/hook.ts';
 import { Failure } from '../../../core/values/failure.ts';
@@ -10,7 +10,12 @@ import {
   type JsonObject,
 } from '../../../core/values/json/json.ts';
 import { foldDrafted } from '../log/refresh-drafts.ts';
-import type { DraftedRecord, DraftedRecordName, LoggedDraft, Reads } from '../../../store/store.ts';
+import type {
+  DraftedRecord,
+  DraftedRecordName,
+  LoggedDraft,
+  Reads,
+} from '../../../core/log/store.ts';
 import { publishInlineRecordsMax } from './limits.ts';
 
 /** How a conflict is resolved: by the fields of the draft, or by leaving the live record alone. */

@@ -1,14 +1,14 @@
 import type { StaticInput } from '../../../core/values/json/static.ts';
-import { isRevertible, type RevertibleFamily, type ToolUse } from '../../../model/stored/change.ts';
-import { eventDraft, ownEvent } from '../../../model/stored/event.ts';
+import { isRevertible, type RevertibleFamily, type ToolUse } from '../../../core/log/change.ts';
+import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import type { Config } from '../../../config/config.ts';
+import type { Config } from '../../../core/config/config.ts';
 import { hasScope, type Scope } from '../../../core/values/key.ts';
 import { draftStates, waitingSchedule, type SiteDraft } from '../draft.ts';
 import { parseNamedMoment, type NamedMoment } from '../../../core/values/time.ts';
 import { openDraftNamed } from '../log/draft-store.ts';
-import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { draftSeen, openDraftSeen, type DraftReader } from '../bounds.ts';
 import { authorise } from '../../../api/execute.ts';
 import {

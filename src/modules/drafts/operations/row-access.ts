@@ -1,8 +1,8 @@
-import type { RevertibleFamily } from '../../../model/stored/change.ts';
+import type { RevertibleFamily } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { type JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope, type Caller, type Scope } from '../../../core/values/key.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { accessTo, scopesFor } from '../../tables/rows/access.ts';
 import { rowTable, withoutHidden } from '../../tables/rows/compiled-tables.ts';
 import { tableOfRow } from '../../tables/rows/row-family.ts';

@@ -1,13 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Config } from '../../../config/config.ts';
+import type { Config } from '../../../core/config/config.ts';
 import { waitingSchedule, type DraftSchedule, type SiteDraft } from '../draft.ts';
-import { eventDraft, ownEvent } from '../../../model/stored/event.ts';
+import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import { boundScopes, boundsOf, hasScope, type Scope } from '../../../core/values/key.ts';
 import type { Log } from '../../../core/report/log.ts';
-import { backgroundPollMs } from '../../../store/limits.ts';
+import { backgroundPollMs } from '../../../core/log/limits.ts';
 import { doInTurn } from '../../cluster/log/task-turn.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { scheduleLookMs, scheduleRetryMs, scheduleRowsMax } from './limits.ts';
 import { hasMoreRecords, requireFamilies, runPublish, type PublishRequest } from './publish.ts';
 import type { WriteReport } from '../../../api/records/commit-once.ts';

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
-import type { RevertibleFamily } from '../../../model/stored/change.ts';
+import type { RevertibleFamily } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
-import { foldRows } from '../../../store/log/fold.ts';
-import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
+import { foldRows } from '../../../core/log/write/fold.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { draftSeen } from '../bounds.ts';
 import { authorise } from '../../../api/execute.ts';
 import { authorOf, defineOperation } from '../../../api/operation.ts';

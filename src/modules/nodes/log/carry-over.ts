@@ -1,13 +1,13 @@
 import type { Database } from 'lmdb';
-import type { Change } from '../../../model/stored/change.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { transactSync } from '../../../store/environment.ts';
+import type { Change } from '../../../core/log/change.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { transactSync } from '../../../core/log/environment.ts';
 import { latestAttempt } from '../../webhooks/log/attempts.ts';
 import { dueOf, nOf, queueOf } from '../../webhooks/log/delivery-keys.ts';
-import { storedJson } from '../../../store/encoding.ts';
-import { isKeyUse } from '../../../store/key-uses.ts';
+import { storedJson } from '../../../core/log/encoding.ts';
+import { isKeyUse } from '../../../core/log/key-uses.ts';
 import { isLoginEntry } from '../../login/stored-sessions.ts';
-import { copyBatchEntries } from '../../../store/limits.ts';
+import { copyBatchEntries } from '../../../core/log/limits.ts';
 import { entryOfSeq, putLostEntries } from './outbox-entries.ts';
 
 /** The databases that belong to the node and not to the log that it copies. */

@@ -1,7 +1,7 @@
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
-import type { WriteQueue } from '../../../store/log/write-queue.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
 
 /** The last report of a node that follows this one or is in its cluster, and when it came. */
 export interface NodeState {

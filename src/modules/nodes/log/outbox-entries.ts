@@ -1,12 +1,12 @@
-import { eventOf, type WaymarkEvent } from '../../../model/stored/event.ts';
-import type { Change } from '../../../model/stored/change.ts';
+import { eventOf, type WaymarkEvent } from '../../../core/log/events/event.ts';
+import type { Change } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { sizeText } from '../../../core/values/units.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { seqMax, storedJson } from '../../../store/encoding.ts';
-import { outboxKeptMax, outboxTidiedMax } from '../../../store/limits.ts';
-import type { WriteQueue } from '../../../store/log/write-queue.ts';
-import { claimKey, packClaim, unpackClaim } from '../../../store/projections/claims.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { seqMax, storedJson } from '../../../core/log/encoding.ts';
+import { outboxKeptMax, outboxTidiedMax } from '../../../core/log/limits.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import { claimKey, packClaim, unpackClaim } from '../../../core/log/claims.ts';
 import {
   eventInsert,
   rowInsert,
@@ -17,7 +17,7 @@ import {
   type RefusedEntries,
   type Settled,
 } from './outbox.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 
 /** The seqs of queued events that are entries of the outbox begin after those of the log. */
 const outboxSeq = seqMax + 1;

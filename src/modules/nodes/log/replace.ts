@@ -1,10 +1,10 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { openDatabases, openEnvironment } from '../../../store/databases.ts';
-import { transactSync } from '../../../store/environment.ts';
+import { openDatabases, openEnvironment } from '../../../core/log/databases.ts';
+import { transactSync } from '../../../core/log/environment.ts';
 import { syncPath } from '../../upkeep/backup.ts';
 import { carryOver } from './carry-over.ts';
-import { dataFile, isMissing, lockFile } from '../../../store/folder/data-folder.ts';
+import { dataFile, isMissing, lockFile } from '../../../core/log/folder/data-folder.ts';
 
 /** The folder inside a data folder in which a node copies the log of its centre again. */
 export const copyFolder = '.copy';

@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { contentPacket } from '../../rules/operations/get-content.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { catchUpTo } from '../../../store/shared/catch-up.ts';
-import type { Store } from '../../../store/store.ts';
+import { catchUpTo } from '../../../core/log/catch-up.ts';
+import type { Store } from '../../../core/log/store.ts';
 import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
 import { defineOperation, type OperationResult, type Packet } from '../../../api/operation.ts';
 import { nodeProperties, nodeProtocol, requireNode } from './access.ts';

@@ -2,7 +2,7 @@ import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
 import type { OutboxEntry } from '../log/outbox.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { defineOperation, type OperationDefinition } from '../../../api/operation.ts';
 import { rowInsert } from '../log/outbox.ts';
 import { outboxChangedAtOnce } from './limits.ts';

@@ -2,7 +2,7 @@ import type { StaticInput } from '../../../core/values/json/static.ts';
 import type { Node } from '../../webhooks/hook.ts';
 import type { Log } from '../../../core/report/log.ts';
 import type { NodeState } from '../log/node-states.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import { nodeProperties, nodeProtocol, requireNode } from './access.ts';
 

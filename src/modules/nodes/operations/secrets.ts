@@ -1,5 +1,5 @@
 import type { Hook, Node } from '../../webhooks/hook.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import { nodeProperties, requireNode } from './access.ts';
 

@@ -1,8 +1,8 @@
-import type { Change, ChangeAuthor } from '../../../model/stored/change.ts';
+import type { Change, ChangeAuthor } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { rowInsert } from '../log/outbox.ts';
-import type { Decision, LoggedDraft, Reads, Store } from '../../../store/store.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import type { Call, Operation, OperationResult } from '../../../api/operation.ts';
 import { insertOperation } from '../../../api/records/write.ts';
 import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';

@@ -5,13 +5,13 @@ import {
   type BoundedPlace,
   type Bounds,
 } from '../../../core/values/bounds.ts';
-import { mergeFields, type Change } from '../../../model/stored/change.ts';
+import { mergeFields, type Change } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import type { Caller } from '../../../core/values/key.ts';
 import type { Rule, StoredRule } from '../rule.ts';
-import { foldRows, foldRule } from '../../../store/log/fold.ts';
-import type { PastRules, Reads } from '../../../store/store.ts';
+import { foldRows, foldRule } from '../../../core/log/write/fold.ts';
+import type { PastRules, Reads } from '../../../core/log/store.ts';
 import type {
   FamilyCall,
   OrderedSteps,

@@ -1,6 +1,6 @@
 import { isWildcardPath } from '../../../core/values/path.ts';
 import { matchingOrigin, type StoredRule } from '../rule.ts';
-import type { Databases } from '../../../store/databases.ts';
+import type { Databases } from '../../../core/log/databases.ts';
 import {
   historyKey,
   historyPrefix,
@@ -8,8 +8,8 @@ import {
   seqBytes,
   seqMax,
   storedJson,
-} from '../../../store/encoding.ts';
-import type { PastRules, Reads } from '../../../store/store.ts';
+} from '../../../core/log/encoding.ts';
+import type { PastRules, Reads } from '../../../core/log/store.ts';
 import {
   candidateOf,
   historicalExactIds,

@@ -2,9 +2,9 @@ import type { Database } from 'lmdb';
 import { Failure } from '../../../core/values/failure.ts';
 import { isWildcardPath } from '../../../core/values/path.ts';
 import type { StoredRule } from '../rule.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
-import type { PathRange, PathStep } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import type { PathRange, PathStep } from '../../../core/log/store.ts';
 
 type PathDatabases = Pick<Databases, 'rule' | 'exact' | 'wildcard'>;
 

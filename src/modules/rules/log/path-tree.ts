@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
 import type { RuleKind } from '../rule.ts';
-import { storedJson } from '../../../store/encoding.ts';
-import type { Databases } from '../../../store/databases.ts';
+import { storedJson } from '../../../core/log/encoding.ts';
+import type { Databases } from '../../../core/log/databases.ts';
 
 /** A place directly below a prefix of paths. */
 interface PathNode {

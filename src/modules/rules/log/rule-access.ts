@@ -1,6 +1,6 @@
 import type { Rule } from '../rule.ts';
-import type { Databases } from '../../../store/databases.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import type { Reads } from '../../../core/log/store.ts';
 
 /** The key of a rule in `ruleaccess`, if it names an access section. */
 export function ruleAccessKeys({ access, id }: Rule): readonly Buffer[] {

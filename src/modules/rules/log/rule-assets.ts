@@ -1,9 +1,9 @@
 import type { Rule } from '../rule.ts';
 import type { StoredRule } from '../rule.ts';
-import type { Databases } from '../../../store/databases.ts';
+import type { Databases } from '../../../core/log/databases.ts';
 import { draftEntryKey, draftEntryValue, draftsWith } from '../../drafts/log/draft-entries.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
-import type { Reads } from '../../../store/store.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import type { Reads } from '../../../core/log/store.ts';
 
 /** The keys of a rule in `ruleasset`: the name of its asset, an end of it, and the id. */
 export function ruleAssetKeys({ asset, id }: Rule): readonly Buffer[] {

@@ -10,20 +10,20 @@ import {
   type StoredRule,
   type Validity,
 } from '../rule.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyBytesMax, keyOf, storedJson } from '../../../store/encoding.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyBytesMax, keyOf, storedJson } from '../../../core/log/encoding.ts';
 import {
   rulesAtPlaceMax,
   wildcardRulesOverPathMax,
   wildcardsOverPathMax,
-} from '../../../store/limits.ts';
+} from '../../../core/log/limits.ts';
 import {
   countAt,
   exactValues,
   greatestEntry,
   wildcardValues,
   type IndexEntry,
-} from '../../../store/projections/index-entries.ts';
+} from '../../../core/log/index-entries.ts';
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
 

@@ -1,8 +1,8 @@
 import type { Rule } from '../rule.ts';
 import { namedMoment } from '../../../core/values/time.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
-import type { Reads, RuleTime } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import type { Reads, RuleTime } from '../../../core/log/store.ts';
 
 /** The names of the fields that limit when a rule answers, in the order of their meaning. */
 const limits = ['from', 'until'] as const;

@@ -7,9 +7,9 @@ import type { NamedMoment } from '../../../core/values/time.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import { customHeadersMax } from '../../../config/limits.ts';
-import { answerFieldName, fieldValue } from '../../../config/headers.ts';
-import { plainName } from '../../../config/values.ts';
+import { customHeadersMax } from '../../../core/config/limits.ts';
+import { answerFieldName, fieldValue } from '../../../core/config/headers.ts';
+import { plainName } from '../../../core/config/values.ts';
 import { unknownVariable } from '../../../core/http/field-template.ts';
 import {
   contentBytesMax,

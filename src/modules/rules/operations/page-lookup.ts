@@ -8,7 +8,7 @@ import { hasScope, type Caller } from '../../../core/values/key.ts';
 import type { Location } from '../../../core/http/visitor.ts';
 import { servicePath } from '../../../core/values/path.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
 import { asOfProperty, seqOfMoment, timeThen } from '../../../api/records/moment.ts';
 import type { Call } from '../../../api/operation.ts';

@@ -1,5 +1,5 @@
-import { maskedValue, replaceFormerHeaders } from '../../../model/stored/former-headers.ts';
-import { plainName } from '../../../config/values.ts';
+import { maskedValue, replaceFormerHeaders } from '../../../core/log/former-headers.ts';
+import { plainName } from '../../../core/config/values.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope } from '../../../core/values/key.ts';
@@ -13,8 +13,8 @@ import {
   type StoredRule,
 } from '../rule.ts';
 import { storedMomentMs } from '../../../core/values/time.ts';
-import { foldRule } from '../../../store/log/fold.ts';
-import type { Reads } from '../../../store/store.ts';
+import { foldRule } from '../../../core/log/write/fold.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import type { Call } from '../../../api/operation.ts';
 import { boundedRules, boundRevert, isRuleWithin } from '../bounds/rules.ts';
 import type {

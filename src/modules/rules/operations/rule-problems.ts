@@ -5,7 +5,7 @@ import { servicePath } from '../../../core/values/path.ts';
 import { Failure, type Problem, type ProblemReason } from '../../../core/values/failure.ts';
 import { storedMomentMs } from '../../../core/values/time.ts';
 import { ruleKinds, type Rule } from '../rule.ts';
-import { urlAddressProblem } from '../../../outbound/address.ts';
+import { urlAddressProblem } from '../../../core/outbound/address.ts';
 import { problemsMax } from '../../../api/limits.ts';
 import { unknownField } from '../../../api/problems.ts';
 import { mergeEnginedata } from './enginedata-placement.ts';

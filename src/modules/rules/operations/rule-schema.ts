@@ -6,7 +6,7 @@ import {
   tableCharactersMax,
 } from '../../../core/values/limits.ts';
 import { ruleKinds, type Rule } from '../rule.ts';
-import { customHeadersMax } from '../../../config/limits.ts';
+import { customHeadersMax } from '../../../core/config/limits.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import type { RecordSchema } from '../../../api/records/schema.ts';
 

@@ -2,7 +2,7 @@ import type { Problem } from '../../../core/values/failure.ts';
 import { requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
 import type { Candidate, Rule } from '../rule.ts';
 import { sortByPrecedence, lossReason } from '../matcher.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import type { Call } from '../../../api/operation.ts';
 import type { SiteAccess } from '../../../site/site-access.ts';
 

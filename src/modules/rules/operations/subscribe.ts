@@ -1,13 +1,13 @@
 import type { StaticInput } from '../../../core/values/json/static.ts';
 import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
-import { actions } from '../../../model/stored/change.ts';
+import { actions } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../../core/values/path.ts';
 import { preparedFor } from '../../../core/values/json/prepared-json.ts';
 import type { StoredRule } from '../rule.ts';
-import type { RuleChange } from '../../../store/store.ts';
+import type { RuleChange } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import { recordSchemas } from '../../../api/records/schema.ts';
 import { parseRuleOrigin } from './fields.ts';

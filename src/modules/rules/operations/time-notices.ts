@@ -1,5 +1,5 @@
 import type { StoredRule } from '../rule.ts';
-import type { Reads, Store } from '../../../store/store.ts';
+import type { Reads, Store } from '../../../core/log/store.ts';
 import { timeNoticeRulesMax, timeNoticeWaitMsMax } from './limits.ts';
 
 /** What the notices read, and the clock in milliseconds since 1970. */

@@ -3,7 +3,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { ruleKinds } from '../rule.ts';
 import { namedMoment } from '../../../core/values/time.ts';
-import type { Reads, RuleTime } from '../../../store/store.ts';
+import type { Reads, RuleTime } from '../../../core/log/store.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax } from '../../../api/limits.ts';
 import { defineOperation } from '../../../api/operation.ts';

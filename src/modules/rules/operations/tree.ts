@@ -6,7 +6,7 @@ import { hasScope, type Caller } from '../../../core/values/key.ts';
 import { isWildcardPath } from '../../../core/values/path.ts';
 import { ruleKinds, type RuleKind } from '../rule.ts';
 import type { FolderName } from '../../files/folder-names.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { boundOrigins, boundRoots } from '../bounds/tree.ts';
 import { requireInside } from '../bounds/rules.ts';
 import { listRowsDefault, listRowsMax, shadowedNodesPerTurn } from '../../../api/limits.ts';

@@ -3,7 +3,7 @@ import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import { ruleKinds, type Rule } from '../rule.ts';
 import type { StaticInput } from '../../../core/values/json/static.ts';
-import type { Decision, LoggedDraft, Reads } from '../../../store/store.ts';
+import type { Decision, LoggedDraft, Reads } from '../../../core/log/store.ts';
 import { authorise } from '../../../api/execute.ts';
 import { listRowsDefault } from '../../../api/limits.ts';
 import {

@@ -1,10 +1,10 @@
 import { scalarOf } from '../row.ts';
 import { tableIndexes, type StoredTable, type TableIndexes } from '../table.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
-import { indexBuildRowsMax } from '../../../store/limits.ts';
-import type { WriteQueue } from '../../../store/log/write-queue.ts';
-import type { IndexBuild, Reads, RowStep, Store, TableCounts } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import { indexBuildRowsMax } from '../../../core/log/limits.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import type { IndexBuild, Reads, RowStep, Store, TableCounts } from '../../../core/log/store.ts';
 import { indexKey, keyPrefix, prefixEnd, wordKey } from './index-key.ts';
 import { buildKey, packWord, searchIndex, startedBuild } from './row-entries.ts';
 import { rowWords } from './words.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../../core/report/log.ts';
-import { backgroundPollMs, indexBuildRetryMs } from '../../../store/limits.ts';
-import type { Store } from '../../../store/store.ts';
+import { backgroundPollMs, indexBuildRetryMs } from '../../../core/log/limits.ts';
+import type { Store } from '../../../core/log/store.ts';
 
 type BuilderStore = Pick<Store, 'buildIndexes' | 'seq' | 'waitForRows'>;
 

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import type { Scalar } from '../row.ts';
-import { indexedStringBytesMax } from '../../../store/limits.ts';
+import { indexedStringBytesMax } from '../../../core/log/limits.ts';
 
 /**
  * Keys of the databases of tables and rows: the name of the table, then what the database orders

@@ -1,19 +1,19 @@
-import type { Change } from '../../../model/stored/change.ts';
+import type { Change } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row, type Scalar, type StoredRow } from '../row.ts';
 import { tableIndexes, type StoredTable, type TableIndexes } from '../table.ts';
-import { keyOf } from '../../../store/encoding.ts';
+import { keyOf } from '../../../core/log/encoding.ts';
 import { indexKey, rowInTable, rowKey, wordKey } from './index-key.ts';
 import { buildKey, isMaintained, packWord, searchIndex, startedBuild } from './row-entries.ts';
 import { rowWords } from './words.ts';
-import type { IndexBuild, Reads, TableCounts } from '../../../store/store.ts';
+import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
 import type {
   DataTexts,
   PlannedEntries,
   PlannedEntry,
   Transition,
-} from '../../../store/log/planned-entries.ts';
+} from '../../../core/log/write/planned-entries.ts';
 import { counted } from '../../../core/values/units.ts';
 
 /** A table in the middle of a decision. */

@@ -1,4 +1,4 @@
-import type { IndexBuild } from '../../../store/store.ts';
+import type { IndexBuild } from '../../../core/log/store.ts';
 import { keyPrefix } from './index-key.ts';
 
 /** The name of the index of text search; no property has an empty name in it. */

@@ -1,8 +1,8 @@
 import { scalarOf, type StoredRow } from '../row.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
-import { foldRow, foldRows } from '../../../store/log/fold.ts';
-import type { Reads, RowStep } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import { foldRow, foldRows } from '../../../core/log/write/fold.ts';
+import type { Reads, RowStep } from '../../../core/log/store.ts';
 import { keyPrefix, prefixEnd, rowInTable, rowKey } from './index-key.ts';
 import { countByIndex, placesInIndex, rowsByIndex } from './row-scan.ts';
 import { searchRows } from './row-search.ts';

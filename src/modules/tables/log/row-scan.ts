@@ -2,9 +2,9 @@ import type { Database } from 'lmdb';
 import { Failure } from '../../../core/values/failure.ts';
 import { scalarOf, type Row, type Scalar, type StoredRow } from '../row.ts';
 import type { StoredTable } from '../table.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyBytesMax, keyOf, storedJson } from '../../../store/encoding.ts';
-import type { IndexRange, IndexStep } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyBytesMax, keyOf, storedJson } from '../../../core/log/encoding.ts';
+import type { IndexRange, IndexStep } from '../../../core/log/store.ts';
 import {
   compareValues,
   indexKey,

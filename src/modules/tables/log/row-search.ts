@@ -1,15 +1,15 @@
 import { Failure } from '../../../core/values/failure.ts';
 import type { StoredRow } from '../row.ts';
 import { tableIndexes, type StoredTable } from '../table.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import {
   searchPrefixWordsMax,
   searchRankedRowsMax,
   searchSliceRows,
   searchWordsMax,
-} from '../../../store/limits.ts';
-import type { SearchOptions, SearchStep, TableCounts } from '../../../store/store.ts';
+} from '../../../core/log/limits.ts';
+import type { SearchOptions, SearchStep, TableCounts } from '../../../core/log/store.ts';
 import { keyPrefix, prefixEnd, wordKey } from './index-key.ts';
 import { unpackWord } from './row-entries.ts';
 import { tableCounts } from './table-reads.ts';

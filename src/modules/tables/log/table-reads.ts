@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { StoredTable } from '../table.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
-import { tablesRememberedMax } from '../../../store/limits.ts';
-import { foldRows, foldTable } from '../../../store/log/fold.ts';
-import type { IndexBuild, Reads, TableCounts } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import { tablesRememberedMax } from '../../../core/log/limits.ts';
+import { foldRows, foldTable } from '../../../core/log/write/fold.ts';
+import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
 import { keyPrefix, prefixEnd } from './index-key.ts';
 import { buildKey } from './row-entries.ts';
 

@@ -3,7 +3,7 @@ import {
   searchedCharactersMax,
   wordCharactersMax,
   wordsPerFieldMax,
-} from '../../../store/limits.ts';
+} from '../../../core/log/limits.ts';
 
 /** The words of a row: how often each occurs, and how many there are. */
 interface RowWords {

@@ -2,7 +2,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import { sameJson, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import type { StoredTable, TableDefinition } from '../table.ts';
 import type { Log } from '../../../core/report/log.ts';
-import type { LoggedDraft, Reads, Store } from '../../../store/store.ts';
+import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { definitionFields } from '../definition.ts';
 import { rowChecksAuthor } from './row-checks.ts';
 import { schemaEffect, type SchemaEffect } from './schema-change.ts';

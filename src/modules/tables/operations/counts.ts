@@ -1,4 +1,4 @@
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
 
 const count = { type: 'integer', minimum: 0 } as const;

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { backgroundPollMs } from '../../../store/limits.ts';
-import type { LoggedDraft, Store } from '../../../store/store.ts';
+import { backgroundPollMs } from '../../../core/log/limits.ts';
+import type { LoggedDraft, Store } from '../../../core/log/store.ts';
 import { reasonOf, type Log } from '../../../core/report/log.ts';
 import type { StoredTable } from '../table.ts';
 import { examinedRecords } from '../../../api/records/list.ts';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { mergeFields } from '../../../model/stored/change.ts';
+import { mergeFields } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import {
   canonicalJson,
@@ -10,7 +10,7 @@ import {
 } from '../../../core/values/json/json.ts';
 import type { Row } from '../row.ts';
 import type { TableDefinition } from '../table.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { compileTable, type CompiledTable } from '../compiled-table.ts';
 import type { RecordParts, ReviewedEdit } from '../../../api/records/family.ts';
 import { examinedRecords } from '../../../api/records/list.ts';

@@ -1,8 +1,8 @@
 import { Failure } from '../../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import type { StoredTable, TableDefinition } from '../table.ts';
-import { foldTable } from '../../../store/log/fold.ts';
-import type { Reads } from '../../../store/store.ts';
+import { foldTable } from '../../../core/log/write/fold.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { parseDefinition, type DefinitionMistake } from '../definition.ts';
 import { definitionFields } from '../definition.ts';
 import { unknownField } from '../../../api/problems.ts';

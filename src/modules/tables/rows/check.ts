@@ -1,4 +1,4 @@
-import { mergeFields } from '../../../model/stored/change.ts';
+import { mergeFields } from '../../../core/log/change.ts';
 import { failureFrom, type Problem } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Row } from '../row.ts';

@@ -1,6 +1,6 @@
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import type { StoredTable } from '../table.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { compileTable, type CompiledTable } from '../compiled-table.ts';
 import { writeOnlyFields } from '../schema-check.ts';
 

@@ -1,6 +1,6 @@
 import { Failure } from '../../../core/values/failure.ts';
 import { scalarOf, type Row } from '../row.ts';
-import type { IndexRange, Reads } from '../../../store/store.ts';
+import type { IndexRange, Reads } from '../../../core/log/store.ts';
 import type { RecordStep } from '../../../api/records/family.ts';
 import { examinedRecords } from '../../../api/records/list.ts';
 import { comparedRowsMax, sortedRowsMax } from './limits.ts';

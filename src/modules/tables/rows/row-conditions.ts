@@ -2,7 +2,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row, type Scalar } from '../row.ts';
 import { tableIndexes } from '../table.ts';
-import type { IndexRange } from '../../../store/store.ts';
+import type { IndexRange } from '../../../core/log/store.ts';
 import type { TableField } from '../compiled-table.ts';
 import type { RowTable } from './compiled-tables.ts';
 import { inValuesMax, shownValueCharactersMax, whereFieldsMax } from './limits.ts';

@@ -7,9 +7,9 @@ import {
 } from '../../../core/values/json/json.ts';
 import { needsUser } from '../../../core/http/visitor.ts';
 import { fieldOf, scalarOf, type Row } from '../row.ts';
-import { foldRow } from '../../../store/log/fold.ts';
+import { foldRow } from '../../../core/log/write/fold.ts';
 import type { TableDefinition } from '../table.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { addressNetwork } from '../../../core/values/network/cidr.ts';
 import { hasScope } from '../../../core/values/key.ts';
 import { nearestName } from '../../../core/values/nearest.ts';

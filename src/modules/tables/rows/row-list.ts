@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row } from '../row.ts';
-import type { Reads, SearchStep } from '../../../store/store.ts';
+import type { Reads, SearchStep } from '../../../core/log/store.ts';
 import { ruleCharacters } from '../../../api/limits.ts';
 import { examinedRecords } from '../../../api/records/list.ts';
 import type {

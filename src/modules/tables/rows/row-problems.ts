@@ -1,7 +1,7 @@
 import type { Problem } from '../../../core/values/failure.ts';
 import type { Json } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row, type StoredRow } from '../row.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import type { CompiledTable, TableField } from '../compiled-table.ts';
 import { fieldsOf } from '../../../api/records/placement.ts';
 import { unknownField } from '../../../api/problems.ts';

@@ -3,7 +3,7 @@ import type { Json, JsonObject } from '../../../core/values/json/json.ts';
 import { fieldOf, type Row } from '../row.ts';
 import { jsonDigest } from '../../../core/values/json/prepared-json.ts';
 import { tableIndexes } from '../table.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import type { TableField } from '../compiled-table.ts';
 import { listRowsMax } from '../../../api/limits.ts';
 import { defineOperation, type Call } from '../../../api/operation.ts';

@@ -1,5 +1,5 @@
 import type { Row, StoredRow } from '../row.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import type { RecordStep, StoredRecord } from '../../../api/records/family.ts';
 
 /** A stored row as the operations of all families have records. */

@@ -1,9 +1,9 @@
-import { actions } from '../../../model/stored/change.ts';
+import { actions } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Row } from '../row.ts';
 import { needsUser } from '../../../core/http/visitor.ts';
-import type { RecordChange } from '../../../store/store.ts';
+import type { RecordChange } from '../../../core/log/store.ts';
 import { defineOperation, type Call } from '../../../api/operation.ts';
 import { fromSeqProperty, streamFrom } from '../../../api/rules/stream.ts';
 import { mayAccess } from './access.ts';

@@ -1,24 +1,24 @@
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open } from 'lmdb';
-import type { Change } from '../../../model/stored/change.ts';
+import type { Change } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { megabytes } from '../../../core/values/units.ts';
-import { environmentOptions, openDatabases, type Databases } from '../../../store/databases.ts';
-import { errorReason } from '../../../store/folder/data-folder.ts';
-import { isDiskFull, silenceDiskFullErrors } from '../../../store/folder/full-disk.ts';
-import { verifyFoldCharacters, verifyFoldRows } from '../../../store/limits.ts';
+import { environmentOptions, openDatabases, type Databases } from '../../../core/log/databases.ts';
+import { errorReason } from '../../../core/log/folder/data-folder.ts';
+import { isDiskFull, silenceDiskFullErrors } from '../../../core/log/folder/full-disk.ts';
+import { verifyFoldCharacters, verifyFoldRows } from '../../../core/log/limits.ts';
 import {
   planCopy,
   transactionsOf,
   unlimitedReads,
   type CopiedRow,
-} from '../../../store/log/copied-rows.ts';
-import type { WritePlan } from '../../../store/log/write-plan.ts';
-import { putWrites } from '../../../store/log/write-puts.ts';
+} from '../../../core/log/write/copied-rows.ts';
+import type { WritePlan } from '../../../core/log/write/write-plan.ts';
+import { putWrites } from '../../../core/log/write/write-puts.ts';
 import { completeIndexes } from '../../tables/log/index-build.ts';
-import { createReads } from '../../../store/projections/reads.ts';
-import type { Difference, Reads } from '../../../store/store.ts';
+import { createReads } from '../../../core/log/reads.ts';
+import type { Difference, Reads } from '../../../core/log/store.ts';
 
 /** What a pass has found in some entries, which it looked at in one turn of the event loop. */
 export interface Slice {

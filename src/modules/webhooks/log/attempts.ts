@@ -1,5 +1,5 @@
-import type { Databases } from '../../../store/databases.ts';
-import { storedJson } from '../../../store/encoding.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { storedJson } from '../../../core/log/encoding.ts';
 import type { AttemptRecord, Batch, QueueKey, RecordedAttempt } from './deliveries.ts';
 import { attemptKey, dueKey, eventKey } from './delivery-keys.ts';
 

@@ -1,4 +1,4 @@
-import type { WaymarkEvent } from '../../../model/stored/event.ts';
+import type { WaymarkEvent } from '../../../core/log/events/event.ts';
 import type { Node } from '../hook.ts';
 
 /**

@@ -1,4 +1,4 @@
-import { attemptsMax } from '../../../store/limits.ts';
+import { attemptsMax } from '../../../core/log/limits.ts';
 import type { QueueKey } from './deliveries.ts';
 
 /** The greatest n, and the greatest time in milliseconds, that keys have room for. */

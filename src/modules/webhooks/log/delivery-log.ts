@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../../core/values/failure.ts';
 import type { Node } from '../hook.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../../../store/limits.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../../../core/log/limits.ts';
 import { deliveryTask, putSign, type TaskTurn } from '../../cluster/log/task-turn.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { putAttempt, putBatch } from './attempts.ts';
 import type { Deliveries, DispatchResult } from './deliveries.ts';
 import { createDeliveryReads } from './delivery-reads.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../store/deliveries/delivery-writer.ts';
+import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
 import { putDispatch } from './dispatch.ts';
 import { putReplayed } from './replay.ts';
 import { removeExpired } from './retention.ts';

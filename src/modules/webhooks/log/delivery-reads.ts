@@ -1,10 +1,10 @@
-import type { Change } from '../../../model/stored/change.ts';
-import { eventOf, type WaymarkEvent } from '../../../model/stored/event.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { storedJson } from '../../../store/encoding.ts';
-import { oldestExaminedMax, waitingCountedMax } from '../../../store/limits.ts';
+import type { Change } from '../../../core/log/change.ts';
+import { eventOf, type WaymarkEvent } from '../../../core/log/events/event.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { storedJson } from '../../../core/log/encoding.ts';
+import { oldestExaminedMax, waitingCountedMax } from '../../../core/log/limits.ts';
 import { entryEvent, entryOfSeq } from '../../nodes/log/outbox-entries.ts';
-import { rowBytes } from '../../../store/projections/reads.ts';
+import { rowBytes } from '../../../core/log/reads.ts';
 import { latestAttempt } from './attempts.ts';
 import type { AttemptRecord, Deliveries, DueMessage, Outage, QueueKey } from './deliveries.ts';
 import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';

@@ -1,16 +1,16 @@
-import type { Change, Family } from '../../../model/stored/change.ts';
-import { derivedEventType, eventOf, type WaymarkEvent } from '../../../model/stored/event.ts';
+import type { Change, Family } from '../../../core/log/change.ts';
+import { derivedEventType, eventOf, type WaymarkEvent } from '../../../core/log/events/event.ts';
 import { isDeliveredOn, type Node, type StoredHook } from '../hook.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { storedJson } from '../../../store/encoding.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { storedJson } from '../../../core/log/encoding.ts';
 import {
   dispatchCharactersMax,
   dispatchComparedMax,
   dispatchEntriesMax,
   dispatchRowsMax,
-} from '../../../store/limits.ts';
+} from '../../../core/log/limits.ts';
 import { entryEvent, newestEntry } from '../../nodes/log/outbox-entries.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import type { DispatchResult, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
 import { putReplayJob } from './replay.ts';

@@ -1,10 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import { anyEvent, type HookSecret, type StoredHook } from '../hook.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { keyOf, storedJson } from '../../../store/encoding.ts';
-import { hooksRememberedCharactersMax, listedHooksCharacters } from '../../../store/limits.ts';
-import { foldHook, foldRows } from '../../../store/log/fold.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import { hooksRememberedCharactersMax, listedHooksCharacters } from '../../../core/log/limits.ts';
+import { foldHook, foldRows } from '../../../core/log/write/fold.ts';
+import type { Reads } from '../../../core/log/store.ts';
 
 type HookReads = Pick<
   Reads,

@@ -1,7 +1,7 @@
-import type { Change } from '../../../model/stored/change.ts';
-import type { Databases } from '../../../store/databases.ts';
-import { storedJson } from '../../../store/encoding.ts';
-import { replayMessagesMax } from '../../../store/limits.ts';
+import type { Change } from '../../../core/log/change.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { storedJson } from '../../../core/log/encoding.ts';
+import { replayMessagesMax } from '../../../core/log/limits.ts';
 import { latestAttempt } from './attempts.ts';
 import type { AttemptRecord, QueueKey, ReplayRange } from './deliveries.ts';
 import { attemptKey, dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';

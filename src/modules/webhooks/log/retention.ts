@@ -1,6 +1,6 @@
-import type { Databases } from '../../../store/databases.ts';
-import { expiredAtOnceMax } from '../../../store/limits.ts';
-import { storedAt } from '../../../store/projections/reads.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { expiredAtOnceMax } from '../../../core/log/limits.ts';
+import { storedAt } from '../../../core/log/reads.ts';
 import { latestAttempt } from './attempts.ts';
 import type { AttemptRecord, QueueKey } from './deliveries.ts';
 import { dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';

@@ -1,12 +1,12 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
-import { batchId } from '../../../model/stored/event.ts';
+import { batchId } from '../../../core/log/events/event.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
 import { isJsonObject } from '../../../core/values/json/json.ts';
 import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
 import { deliveriesExaminedMax, listedAnswerCharactersMax } from './limits.ts';
 import { attemptOutcomes, type NumberedAttempt, type QueueKey } from '../log/deliveries.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import { noSuchHook } from './hook-family.ts';
 

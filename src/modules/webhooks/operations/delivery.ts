@@ -2,7 +2,7 @@ import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { isHookHeader, type Hook } from '../hook.ts';
 import type { NumberedAttempt } from '../log/deliveries.ts';
-import type { Store } from '../../../store/store.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { batchBody, cacheEventTexts, eachBody } from '../message.ts';
 import { isSecretField, maskedValue } from '../attempt.ts';
 import { defineOperation } from '../../../api/operation.ts';

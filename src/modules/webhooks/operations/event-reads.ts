@@ -1,6 +1,6 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { eventOf, type WaymarkEvent } from '../../../model/stored/event.ts';
+import { eventOf, type WaymarkEvent } from '../../../core/log/events/event.ts';
 import {
   listCharactersMax,
   listRowsDefault,
@@ -8,7 +8,7 @@ import {
   ruleCharacters,
 } from '../../../api/limits.ts';
 import { eventSliceRows, eventsExaminedMax } from './limits.ts';
-import type { Reads } from '../../../store/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import { noSuchRecord } from '../../../api/records/read.ts';
 

@@ -1,4 +1,4 @@
-import { knownEventTypes } from '../../../model/stored/event-types.ts';
+import { knownEventTypes } from '../../../core/log/events/event-types.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { defineOperation } from '../../../api/operation.ts';
 import { createValidators } from '../../../api/schema-validators.ts';

@@ -9,7 +9,7 @@ import {
   webhookTest,
   type EventFields,
   type WaymarkEvent,
-} from '../../../model/stored/event.ts';
+} from '../../../core/log/events/event.ts';
 import { isDeliveredOn, hookMatches, placeOf, type Hook, type Node } from '../hook.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { limitLogMs } from '../../../core/report/limits.ts';
@@ -17,7 +17,7 @@ import { eventDataBytesMax } from '../limits.ts';
 import type { Problem } from '../../../core/values/failure.ts';
 import type { Log } from '../../../core/report/log.ts';
 import { eventInsert, type OutboxClaim } from '../../nodes/log/outbox.ts';
-import type { Decision, Reads, Store, StoredVkClaim } from '../../../store/store.ts';
+import type { Decision, Reads, Store, StoredVkClaim } from '../../../core/log/store.ts';
 import {
   authorOf,
   changeAuthorOf,

@@ -11,8 +11,8 @@ import {
 import type { Cidr } from '../../../core/values/network/cidr.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Log } from '../../../core/report/log.ts';
-import { foldHook } from '../../../store/log/fold.ts';
-import type { LoggedDraft, Reads, Store } from '../../../store/store.ts';
+import { foldHook } from '../../../core/log/write/fold.ts';
+import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import type {
   RecordFamily,
   RecordParts,

@@ -1,6 +1,6 @@
 import { nearestName } from '../../../core/values/nearest.ts';
-import { isEventType } from '../../../model/stored/event.ts';
-import { withheldValue } from '../../../model/stored/former-headers.ts';
+import { isEventType } from '../../../core/log/events/event.ts';
+import { withheldValue } from '../../../core/log/former-headers.ts';
 import { hookHeaderMistake } from '../hook.ts';
 import { anyEvent, hookMethods } from '../hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
@@ -14,9 +14,9 @@ import {
   hookTablesMax,
   hookUrlCharactersMax,
 } from './limits.ts';
-import { customHeadersMax } from '../../../config/limits.ts';
+import { customHeadersMax } from '../../../core/config/limits.ts';
 import type { Problem, ProblemReason } from '../../../core/values/failure.ts';
-import { outboundUrl } from '../../../outbound/url.ts';
+import { outboundUrl } from '../../../core/outbound/url.ts';
 import { readFrequency } from './hook-frequency.ts';
 import { wholeNumber, type FieldReading } from './field-reading.ts';
 

@@ -4,8 +4,8 @@ import { isExecutedOn, waitingFields, type Hook, type Node } from '../hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import type { Problem } from '../../../core/values/failure.ts';
 import { nearestName } from '../../../core/values/nearest.ts';
-import { urlAddressProblem } from '../../../outbound/address.ts';
-import type { Reads, Store } from '../../../store/store.ts';
+import { urlAddressProblem } from '../../../core/outbound/address.ts';
+import type { Reads, Store } from '../../../core/log/store.ts';
 import { unknownField } from '../../../api/problems.ts';
 import {
   fieldsOf,

@@ -1,4 +1,4 @@
-import { customHeadersMax } from '../../../config/limits.ts';
+import { customHeadersMax } from '../../../core/config/limits.ts';
 import { hookMethods, type Hook } from '../hook.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { RecordSchema } from '../../../api/records/schema.ts';

@@ -1,10 +1,10 @@
 import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { batchId } from '../../../model/stored/event.ts';
+import { batchId } from '../../../core/log/events/event.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { replayCountedAtOnce } from './limits.ts';
 import type { QueueKey, ReplayRange } from '../log/deliveries.ts';
-import type { Decision, Reads, Store } from '../../../store/store.ts';
+import type { Decision, Reads, Store } from '../../../core/log/store.ts';
 import { queueOf } from './deliveries.ts';
 import { seqFromMoment, seqOfMoment } from '../../../api/records/moment.ts';
 import { changeAuthorOf, defineOperation, type OperationResult } from '../../../api/operation.ts';

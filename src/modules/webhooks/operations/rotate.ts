@@ -1,6 +1,6 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
-import type { Change } from '../../../model/stored/change.ts';
-import type { Decision, LoggedDraft, Reads } from '../../../store/store.ts';
+import type { Change } from '../../../core/log/change.ts';
+import type { Decision, LoggedDraft, Reads } from '../../../core/log/store.ts';
 import { changeAuthorOf, defineOperation, type OperationResult } from '../../../api/operation.ts';
 import { identifyRequest } from '../../../api/records/idempotency.ts';
 import { vkMember } from '../../../api/records/schema.ts';

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft } from '../../../../src/model/stored/change.ts';
+import type { Draft } from '../../../../src/core/log/change.ts';
 import type { SiteDraft } from '../../../../src/modules/drafts/draft.ts';
 import type { Json } from '../../../../src/core/values/json/json.ts';
 import { draftStore } from '../../../../src/modules/drafts/log/draft-store.ts';
-import type { Reads, Store } from '../../../../src/store/store.ts';
+import type { Reads, Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
-import { commit, edited, inserted, openIn, scratchStore } from '../../../store/scratch.ts';
+import { commit, edited, inserted, openIn, scratchStore } from '../../../core/log/scratch.ts';
 
 type Fields = Readonly<Record<string, Json>>;
 type Records = Map<string, Fields | undefined>;

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { exportedHistory } from '../../../../src/modules/transfer/export.ts';
-import { openStore } from '../../../../src/store/open.ts';
+import { openStore } from '../../../../src/core/log/open.ts';
 import { startFollower, stateOf, untilEqual } from '../../nodes/rig.ts';
 import { startSite, type Answer, type TestSite } from '../../../harness.ts';
 

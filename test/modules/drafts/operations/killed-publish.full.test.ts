@@ -12,9 +12,9 @@ import {
   waitingDrafts,
 } from '../../../../src/modules/drafts/operations/scheduled-publisher.ts';
 import { draftStore } from '../../../../src/modules/drafts/log/draft-store.ts';
-import type { Store } from '../../../../src/store/store.ts';
+import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
-import { commit, edited, inserted, openIn } from '../../../store/scratch.ts';
+import { commit, edited, inserted, openIn } from '../../../core/log/scratch.ts';
 import { scheduleParts } from './schedule-parts.ts';
 
 const rules = 600;

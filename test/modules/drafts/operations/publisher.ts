@@ -5,7 +5,7 @@ import {
   publishDue,
   waitingDrafts,
 } from '../../../../src/modules/drafts/operations/scheduled-publisher.ts';
-import { openStore } from '../../../../src/store/open.ts';
+import { openStore } from '../../../../src/core/log/open.ts';
 
 /**
  * A process that publishes the draft `draft` of a folder, and says when it begins: at once, or with

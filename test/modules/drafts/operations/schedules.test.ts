@@ -8,10 +8,10 @@ import {
   type ScheduleParts,
 } from '../../../../src/modules/drafts/operations/scheduled-publisher.ts';
 import { draftStore } from '../../../../src/modules/drafts/log/draft-store.ts';
-import type { Store } from '../../../../src/store/store.ts';
+import type { Store } from '../../../../src/core/log/store.ts';
 import { startSite, type Answer, type TestSite } from '../../../harness.ts';
 import type { Cleaning } from '../../../folder.ts';
-import { commit, inserted, scratchStore } from '../../../store/scratch.ts';
+import { commit, inserted, scratchStore } from '../../../core/log/scratch.ts';
 import { scheduleParts } from './schedule-parts.ts';
 
 const draft = 'spring';

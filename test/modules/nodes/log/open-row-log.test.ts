@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { purgeSecrets } from '../../../../src/modules/upkeep/purge.ts';
-import type { Difference, Store } from '../../../../src/store/store.ts';
+import type { Difference, Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
-import { commit, edited, inserted, openIn, scratchStore } from '../../../store/scratch.ts';
+import { commit, edited, inserted, openIn, scratchStore } from '../../../core/log/scratch.ts';
 
 const all = { rows: 1_000, characters: Infinity };
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
-import type { LoggedDraft } from '../../../../src/store/store.ts';
-import { commit, edited, inserted, scratchStore } from '../../../store/scratch.ts';
+import type { LoggedDraft } from '../../../../src/core/log/store.ts';
+import { commit, edited, inserted, scratchStore } from '../../../core/log/scratch.ts';
 
 const ids = (candidates: readonly { readonly id: string }[]) => candidates.map(({ id }) => id);
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { startSite } from '../../../harness.ts';
-import { httpSource } from '../../../outbound/sources.ts';
+import { httpSource } from '../../../core/outbound/sources.ts';
 import { ask } from '../../files/disk-rig.ts';
 import { askings, assertTrue, ruleSets } from '../../../site/explain-rig.ts';
 import { transports } from '../../status/transports.ts';

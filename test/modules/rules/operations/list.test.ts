@@ -11,7 +11,7 @@ import {
 } from '../../../../src/modules/rules/operations/rule-family.ts';
 import type { Call } from '../../../../src/api/operation.ts';
 import { startSite } from '../../../harness.ts';
-import { commit, inserted, scratchStore } from '../../../store/scratch.ts';
+import { commit, inserted, scratchStore } from '../../../core/log/scratch.ts';
 import { transports } from '../../status/transports.ts';
 
 const rule = 'svc1.userinterface';

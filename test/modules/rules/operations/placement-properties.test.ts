@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { test } from 'node:test';
-import { mergeFields } from '../../../../src/model/stored/change.ts';
+import { mergeFields } from '../../../../src/core/log/change.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import {
   isJsonObject,

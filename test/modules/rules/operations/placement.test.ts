@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { mergeFields } from '../../../../src/model/stored/change.ts';
+import { mergeFields } from '../../../../src/core/log/change.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { Rule } from '../../../../src/modules/rules/rule.ts';

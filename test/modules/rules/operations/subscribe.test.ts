@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { startSite } from '../../../harness.ts';
-import { startWriter } from '../../../store/scratch.ts';
+import { startWriter } from '../../../core/log/scratch.ts';
 import { insertPage, subscribe, type ChangePacket } from '../../status/subscriber.ts';
 
 const rule = 'svc1.userinterface';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLog } from '../../../../src/core/report/log.ts';
 import { IndexBuilder } from '../../../../src/modules/tables/log/index-builder.ts';
-import { commit, scratchStore } from '../../../store/scratch.ts';
+import { commit, scratchStore } from '../../../core/log/scratch.ts';
 
 test('a running server builds the indexes that a change of a table needs', async (t) => {
   const store = await scratchStore(t);

@@ -6,8 +6,8 @@ import {
   rulesAtPlaceMax,
   wildcardRulesOverPathMax,
   wildcardsOverPathMax,
-} from '../../../../src/store/limits.ts';
-import { commit, edited, inserted, scratchStore } from '../../../store/scratch.ts';
+} from '../../../../src/core/log/limits.ts';
+import { commit, edited, inserted, scratchStore } from '../../../core/log/scratch.ts';
 
 const isFull = {
   code: 'too_large',

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft } from '../../../../src/model/stored/change.ts';
+import type { Draft } from '../../../../src/core/log/change.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import type { Json } from '../../../../src/core/values/json/json.ts';
 import { scalarOf } from '../../../../src/modules/tables/row.ts';
 import { compareValues } from '../../../../src/modules/tables/log/index-key.ts';
-import type { Store } from '../../../../src/store/store.ts';
+import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
-import { openIn } from '../../../store/scratch.ts';
+import { openIn } from '../../../core/log/scratch.ts';
 
 type Fields = Readonly<Record<string, Json>>;
 /** The rows of the table by id, and the names of its indexes. */

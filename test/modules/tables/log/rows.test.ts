@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft } from '../../../../src/model/stored/change.ts';
+import type { Draft } from '../../../../src/core/log/change.ts';
 import type { Json, JsonObject } from '../../../../src/core/values/json/json.ts';
 import { scalarOf, type Scalar } from '../../../../src/modules/tables/row.ts';
 import { compareValues, orderedValue } from '../../../../src/modules/tables/log/index-key.ts';
-import type { IndexRange, IndexStep, Store } from '../../../../src/store/store.ts';
-import { commit, scratchStore } from '../../../store/scratch.ts';
+import type { IndexRange, IndexStep, Store } from '../../../../src/core/log/store.ts';
+import { commit, scratchStore } from '../../../core/log/scratch.ts';
 
 const products: Draft = {
   family: 'table',

@@ -9,7 +9,7 @@ import {
 } from '../../../../src/modules/tables/operations/configured-tables.ts';
 import { newId } from '../../../../src/core/values/clock.ts';
 import { silentLog } from '../../../../src/core/report/log.ts';
-import { openStore } from '../../../../src/store/open.ts';
+import { openStore } from '../../../../src/core/log/open.ts';
 import { temporaryFolder, writeFiles } from '../../../folder.ts';
 import { readTestConfig, startSite, type TestSite } from '../../../harness.ts';
 

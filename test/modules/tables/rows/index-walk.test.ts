@@ -3,12 +3,12 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { Row } from '../../../../src/modules/tables/row.ts';
-import type { Reads, Store } from '../../../../src/store/store.ts';
+import type { Reads, Store } from '../../../../src/core/log/store.ts';
 import { compileTable } from '../../../../src/modules/tables/compiled-table.ts';
 import type { RowTable } from '../../../../src/modules/tables/rows/compiled-tables.ts';
 import { sortedRowsMax } from '../../../../src/modules/tables/rows/limits.ts';
 import { selectRows } from '../../../../src/modules/tables/rows/row-list.ts';
-import { commit, scratchStore } from '../../../store/scratch.ts';
+import { commit, scratchStore } from '../../../core/log/scratch.ts';
 
 const definition = {
   id: 't',

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'node:test';
 import type { Row } from '../../../../src/modules/tables/row.ts';
-import type { Reads } from '../../../../src/store/store.ts';
+import type { Reads } from '../../../../src/core/log/store.ts';
 import { compileTable } from '../../../../src/modules/tables/compiled-table.ts';
 import type { Call } from '../../../../src/api/operation.ts';
 import type { RecordStep } from '../../../../src/api/records/family.ts';

@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import type { Draft } from '../../../../src/model/stored/change.ts';
+import type { Draft } from '../../../../src/core/log/change.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
-import { openDatabases, openEnvironment, type Databases } from '../../../../src/store/databases.ts';
-import { keyOf } from '../../../../src/store/encoding.ts';
+import {
+  openDatabases,
+  openEnvironment,
+  type Databases,
+} from '../../../../src/core/log/databases.ts';
+import { keyOf } from '../../../../src/core/log/encoding.ts';
 import {
   indexKey,
   keyPrefix,
@@ -13,9 +17,9 @@ import {
   rowKey,
   wordKey,
 } from '../../../../src/modules/tables/log/index-key.ts';
-import type { Store } from '../../../../src/store/store.ts';
+import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
-import { commit, scratchStore } from '../../../store/scratch.ts';
+import { commit, scratchStore } from '../../../core/log/scratch.ts';
 
 const definition = { schema: {}, key: 'sku', index: ['price'], search: ['title'] };
 

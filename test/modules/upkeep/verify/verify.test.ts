@@ -4,13 +4,17 @@ import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import fc from 'fast-check';
 import { secretRecordId } from '../../../../src/modules/webhooks/hook.ts';
-import { openDatabases, openEnvironment, type Databases } from '../../../../src/store/databases.ts';
+import {
+  openDatabases,
+  openEnvironment,
+  type Databases,
+} from '../../../../src/core/log/databases.ts';
 import { dueKey, eventKey } from '../../../../src/modules/webhooks/log/delivery-keys.ts';
-import { historyKey, historyPrefix, keyOf } from '../../../../src/store/encoding.ts';
-import type { Store } from '../../../../src/store/store.ts';
+import { historyKey, historyPrefix, keyOf } from '../../../../src/core/log/encoding.ts';
+import type { Store } from '../../../../src/core/log/store.ts';
 import { verifyData } from '../../../../src/modules/upkeep/verify/verify.ts';
 import { temporaryFolder } from '../../../folder.ts';
-import { commit, edited, inserted, scratchStore, startWriter } from '../../../store/scratch.ts';
+import { commit, edited, inserted, scratchStore, startWriter } from '../../../core/log/scratch.ts';
 
 const hash = 'f'.repeat(64);
 

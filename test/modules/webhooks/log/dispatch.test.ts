@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dispatchComparedMax } from '../../../../src/store/limits.ts';
+import { dispatchComparedMax } from '../../../../src/core/log/limits.ts';
 import { eventDrafts } from '../deliverer-rig.ts';
-import { commit, inserted, scratchStore } from '../../../store/scratch.ts';
+import { commit, inserted, scratchStore } from '../../../core/log/scratch.ts';
 
 test('a dispatch compares events with a bounded number of hooks, whether or not their filters match', async (t) => {
   const store = await scratchStore(t);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
-import { commit, scratchStore } from '../../../store/scratch.ts';
+import { commit, scratchStore } from '../../../core/log/scratch.ts';
 
 function insert(id: string, event: readonly string[]) {
   const data: JsonObject = { event: [...event], url: 'http://127.0.0.1/', method: 'POST' };

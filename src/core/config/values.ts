@@ -1,0 +1,175 @@
+import { isScope, scopes, type Scope } from '../values/key.ts';
+import { durationMs, sizeBytes } from '../values/units.ts';
+import { tableNameMistake } from '../../modules/tables/table.ts';
+import { nearestName } from '../values/nearest.ts';
+import { quoted, quotedChoice } from './problem.ts';
+
+/** Why a value is invalid, as the end of a sentence; `part` is the invalid item of a list. */
+export interface Refused {
+  readonly refused: string;
+  readonly part?: string;
+}
+
+/** A typed value, or why the text is invalid. */
+export type Parsed<T> = { readonly value: T } | Refused;
+
+/**
+ * Parses the text of a value, which is well-formed and has no control character except tabs. Only
+ * the parser of a whole key may get an empty text.
+ */
+export type ValueParser<T> = (text: string) => Parsed<T>;
+
+const switches: Readonly<Record<string, boolean>> = {
+  yes: true,
+  true: true,
+  on: true,
+  1: true,
+  no: false,
+  false: false,
+  off: false,
+  0: false,
+};
+/** `yes` or `no`, also true/false, on/off, 1/0. */
+export const yesNo: ValueParser<boolean> = (text) => {
+  const name = text.toLowerCase();
+  const value = Object.hasOwn(switches, name) ? switches[name] : undefined;
+  return value === undefined ? { refused: 'write `yes` or `no`' } : { value };
+};
+
+/** A whole number from `min` to `max`. */
+export function wholeNumber(min: number, max: number): ValueParser<number> {
+  return (text) => {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+    if (value >= min && value <= max) return { value };
+    return { refused: `write a whole number from ${min} to ${max}` };
+  };
+}
+
+/** A fixed word, or a value of another parser. */
+export function wordOr<W extends string, T>(word: W, parse: ValueParser<T>): ValueParser<W | T> {
+  return (text) => {
+    if (text === word) return { value: word };
+    const parsed = parse(text);
+    return 'value' in parsed ? parsed : { refused: `${parsed.refused}, or ${quoted(word)}` };
+  };
+}
+
+/** A time such as `500ms`, `3s`, `5m`, `2h` or `30d`, from `min` to `max`, in milliseconds. */
+export function duration(min: string, max: string): ValueParser<number> {
+  const minMs = durationMs(min) ?? 0;
+  const maxMs = durationMs(max) ?? Infinity;
+  return (text) => {
+    const value = durationMs(text);
+    if (value === undefined)
+      return { refused: 'write a time such as `500ms`, `3s`, `5m` or `30d`' };
+    if (value < minMs || value > maxMs) return { refused: `write a time from ${min} to ${max}` };
+    return { value };
+  };
+}
+
+/** A time of days, up to ten years, in milliseconds; 0 for `no` and `0`. */
+export const retention: ValueParser<number> = (text) => {
+  if (/^(?:no|0d?)$/i.test(text)) return { value: 0 };
+  const parsed = duration('1d', '3650d')(text);
+  return 'value' in parsed ? parsed : { refused: `${parsed.refused}, or \`no\`` };
+};
+
+/** A size such as `64KiB`, `256MiB`, `1GiB`, `10MB` or `4096`, in bytes. */
+export const size: ValueParser<number> = (text) => {
+  const value = sizeBytes(text);
+  return value === undefined
+    ? { refused: 'write a size such as `64KiB`, `256MiB` or `1GiB`' }
+    : { value };
+};
+
+/** One of some words. */
+export function choice<const W extends string>(...words: readonly W[]): ValueParser<W> {
+  return (text) => {
+    const value = words.find((word) => word === text.toLowerCase());
+    return value === undefined ? { refused: `write ${quotedChoice(words)}` } : { value };
+  };
+}
+
+/** A scope of docs/design/failures.md#failures. */
+export const scope: ValueParser<Scope> = (text) => {
+  if (isScope(text)) return { value: text };
+  const nearest = nearestName(text, scopes);
+  if (nearest !== undefined) return { refused: `did you mean ${quoted(nearest)}?` };
+  return { refused: `write one or more of ${scopes.join(', ')}` };
+};
+
+/** Any text, unchanged. */
+export const anyText: ValueParser<string> = (value) => ({ value });
+
+/** A text of at most `charactersMax` characters. */
+export function shortText(charactersMax: number): ValueParser<string> {
+  return (value) =>
+    value.length <= charactersMax
+      ? { value }
+      : { refused: `write at most ${charactersMax} characters` };
+}
+
+/** The path to a claim of a token: names separated by dots, such as `realm_access.roles`. */
+export const claimPath: ValueParser<readonly string[]> = (text) => {
+  const value = text.split('.');
+  // Some issuers name claims by URLs: such a name is one name, with its dots.
+  if (/^https?:\/\//.test(text)) return { value: [text] };
+  return value.every((name) => name !== '')
+    ? { value }
+    : { refused: 'write the name of a claim, such as `roles` or `realm_access.roles`' };
+};
+
+/** The name of a file directly in a folder. */
+export const plainFileName: ValueParser<string> = (value) =>
+  value === '.' || value === '..' || /[/\\]/.test(value)
+    ? { refused: 'write the name of a file, without a folder' }
+    : { value };
+
+/** The path of a file below a folder, without a leading `/`. */
+export const pathBelow: ValueParser<string> = (text) => {
+  const value = text.replace(/^\/+/, '');
+  return /(?:^|\/)(?:\.{0,2})(?:\/|$)|\\/.test(value)
+    ? { refused: 'write the path of a file below `root`' }
+    : { value };
+};
+
+/** A path below a folder that may contain `{path}`, without a leading `/`. */
+export const tryPath: ValueParser<string> = (text) => {
+  const parsed = pathBelow(text.replaceAll('{path}', 'path'));
+  return 'refused' in parsed || /[{}]/.test(text.replaceAll('{path}', ''))
+    ? { refused: 'write the path of a file below `root`; `{path}` stands for the path of the URL' }
+    : { value: text.replace(/^\/+/, '') };
+};
+
+/** The media type of an extension. */
+export interface ExtensionType {
+  /** In lower case, without the dot. */
+  readonly extension: string;
+  readonly type: string;
+}
+
+/** An extension and its media type: `geojson=application/geo+json`. */
+export const extensionType: ValueParser<ExtensionType> = (text) => {
+  const [, extension, type] =
+    /^\.?([A-Za-z0-9_+-]{1,32})=(\w[\w.+-]*\/\w[\w.+-]*)$/.exec(text) ?? [];
+  return extension === undefined || type === undefined
+    ? { refused: 'write an extension and its type, such as `geojson=application/geo+json`' }
+    : { value: { extension: extension.toLowerCase(), type } };
+};
+
+/** The ini text of an extension and its media type. */
+export function extensionTypeText({ extension, type }: ExtensionType): string {
+  return `${extension}=${type}`;
+}
+
+/** The name of a table of records. */
+export const tableName: ValueParser<string> = (value) => {
+  const refused = tableNameMistake(value);
+  return refused === undefined ? { value } : { refused };
+};
+
+/** The name of a section: letters, digits, `-` and `_`. */
+export const plainName: ValueParser<string> = (value) =>
+  /^[A-Za-z0-9_-]{1,64}$/.test(value)
+    ? { value }
+    : { refused: 'a name has 1 to 64 letters, digits, - or _' };

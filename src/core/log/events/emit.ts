@@ -1,0 +1,86 @@
+import { eventDraft, ownEvent } from './event.ts';
+import { emitRateLimit, type EventData, type OwnEventType } from './event-types.ts';
+import { createLruCache } from '../../values/lru-cache.ts';
+import type { Log } from '../../report/log.ts';
+import { emittedRememberedMax } from '../limits.ts';
+import { eventInsert, type Outbox } from '../../../modules/nodes/log/outbox.ts';
+import type { LoggedDraft, Store } from '../store.ts';
+
+/**
+ * Raises an event of a type of Waymark's own (model/stored/event-types.ts). Resolves once the event
+ * is durable, or dropped by the rate limit of its type, which holds across all processes on the
+ * log. Never rejects: a failure to store the event goes to the log.
+ */
+export type Emit = <Type extends OwnEventType>(
+  type: Type,
+  data: EventData<Type>,
+  options?: {
+    /** The id of a hook that does not get the event: its delivery would fail again. */
+    readonly about?: string;
+  },
+) => Promise<void>;
+
+/** Makes an Emit. */
+export function createEmit({
+  store,
+  outbox,
+  newId,
+  now,
+  by,
+  log,
+}: {
+  readonly store: Pick<Store, 'commit'>;
+  /** At a node with a centre, which takes events into its outbox, and the name of the node. */
+  readonly outbox?: { readonly entries: Outbox; readonly node: string } | undefined;
+  readonly newId: () => string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** The author of the events in the log. */
+  readonly by: string;
+  readonly log: Log;
+}): Emit {
+  // Without this cache, each of many failures in a row would start a write transaction.
+  const latestPeriods = createLruCache<number>(emittedRememberedMax);
+
+  return async (type, data, options) => {
+    const draft: LoggedDraft = eventDraft(newId(), ownEvent(type, data, now(), options));
+    const period = periodOf(type, data, now());
+    if (period !== undefined) {
+      if (latestPeriods.get(period.key) === period.number) return;
+      latestPeriods.set(period.key, period.number);
+    }
+    const claim = period && { vk: `emit:${period.key}:${period.number}`, requestHash: '' };
+    try {
+      if (outbox !== undefined) {
+        await outbox.entries.put((earlier) => {
+          if (claim !== undefined && earlier(claim.vk) !== undefined) return undefined;
+          const { id, data: fields } = draft;
+          return {
+            ...{ id, a: eventInsert, v: { ...fields, counter: outbox.node, node: outbox.node } },
+            ...{ dtu_txn: new Date(now()).toISOString(), by, ...(claim && { vk: claim }) },
+          };
+        });
+        return;
+      }
+      await store.commit(by, (reads) => {
+        const isUsedUp = claim !== undefined && reads.vkClaim(claim.vk) !== undefined;
+        const drafts = isUsedUp ? [] : [{ ...draft, ...(claim && { vk: claim }) }];
+        return { drafts, answer: () => undefined };
+      });
+    } catch (error) {
+      log.warn({ err: error, type }, `Cannot store an event of the type ${type}.`);
+    }
+  };
+}
+
+/** The period of its rate limit in which an event occurs; undefined for a type without limit. */
+function periodOf<Type extends OwnEventType>(
+  type: Type,
+  data: EventData<Type>,
+  nowMs: number,
+): { readonly key: string; readonly number: number } | undefined {
+  const limit = emitRateLimit(type);
+  if (limit === undefined) return undefined;
+  const value = (data as Readonly<Record<string, unknown>>)[limit.per];
+  return { key: `${type}:${String(value)}`, number: Math.floor(nowMs / limit.periodMs) };
+}

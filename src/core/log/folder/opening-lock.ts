@@ -1,0 +1,159 @@
+import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { Failure } from '../../values/failure.ts';
+import { FileLock } from './file-lock.ts';
+import { openingLockFile, waitingLockFile } from './data-folder.ts';
+import { enterRetryMsMax, enterWaitMs, openingWaitMs, writingMsMax } from '../limits.ts';
+import { holderAdvice, otherHolder } from './lock-holder.ts';
+
+/**
+ * The lock of an LMDB environment that keeps all processes from writing while one opens it
+ * (docs/design/history.md#opening-beside-writers).
+ */
+export class OpeningLock {
+  readonly #folder: string;
+  readonly #enterWaitMs: number;
+  readonly #monotonicMs: () => number;
+  /** Writers share it; a process that opens has it alone. */
+  readonly #writing: FileLock;
+  /**
+   * A process that waits to open has it alone. Writers look at it, because SQLite lets the threads
+   * of one process share `#writing` again and again.
+   */
+  readonly #waiting: FileLock;
+  #writers = 0;
+  #lookedAt = 0;
+  #sharedAt = 0;
+  #written = Promise.withResolvers<undefined>();
+  /** Lets writers enter in the order of their calls. */
+  #entering: Promise<unknown> = Promise.resolve();
+
+  /**
+   * Throws `unavailable` if the folder cannot be written. `waitMs`: how long a writer waits for a
+   * process that opens. `monotonicMs`: a clock that never goes back, in milliseconds.
+   */
+  constructor(folder: string, waitMs = enterWaitMs, monotonicMs = () => performance.now()) {
+    this.#folder = folder;
+    this.#enterWaitMs = waitMs;
+    this.#monotonicMs = monotonicMs;
+    this.#writing = new FileLock(join(folder, openingLockFile), openingWaitMs);
+    this.#waiting = new FileLock(join(folder, waitingLockFile), openingWaitMs);
+  }
+
+  /** Runs `open` while nobody else writes. Throws `unavailable` if others write for too long. */
+  alone<T>(open: () => T): T {
+    if (!this.#waiting.takeAlone(openingWaitMs)) throw this.#busy();
+    try {
+      if (!this.#writing.takeAlone(openingWaitMs)) throw this.#busy();
+      try {
+        return open();
+      } finally {
+        this.#writing.release();
+      }
+    } finally {
+      this.#waiting.release();
+    }
+  }
+
+  /**
+   * Resolves when the caller may write; `leave` follows. Rejects with `unavailable` if another
+   * process opens the environment for too long: it may be stopped, and nobody can write safely
+   * before it goes on or ends.
+   */
+  async enter(): Promise<void> {
+    const until = this.#monotonicMs() + this.#enterWaitMs;
+    const entered = this.#entering.then(() => this.#enter(until));
+    this.#entering = entered.catch(() => undefined);
+    await entered;
+  }
+
+  /** As `enter`, but waits synchronously. Throws `unavailable` if others open for too long. */
+  enterSync(): void {
+    if (this.#writers === 0) {
+      if (!this.#writing.share(openingWaitMs)) throw this.#busy();
+      this.#shared();
+    }
+    this.#writers += 1;
+  }
+
+  leave(): void {
+    this.#writers -= 1;
+    if (this.#writers > 0) return;
+    this.#writing.release();
+    this.#written.resolve(undefined);
+  }
+
+  /** Resolves when those who have called `enter` before have left. */
+  async settled(): Promise<void> {
+    await this.#entering;
+    if (this.#writers > 0) await this.#written.promise;
+  }
+
+  close(): void {
+    this.#writing.close();
+    this.#waiting.close();
+  }
+
+  async #enter(until: number): Promise<void> {
+    // A process that opens needs a moment in which nobody writes.
+    while (this.#writers > 0 && this.#monotonicMs() - this.#sharedAt > writingMsMax) {
+      await this.#written.promise;
+    }
+    for (let waitMs = 1; this.#writers === 0 && !this.#tryShare(); waitMs *= 2) {
+      if (this.#monotonicMs() > until) throw this.#closed();
+      await delay(Math.min(waitMs, enterRetryMsMax));
+    }
+    this.#writers += 1;
+  }
+
+  #tryShare(): boolean {
+    if (this.#monotonicMs() - this.#lookedAt > writingMsMax) {
+      if (!this.#waiting.share(0)) return false;
+      this.#waiting.release();
+      this.#lookedAt = this.#monotonicMs();
+    }
+    if (!this.#writing.share(0)) return false;
+    this.#shared();
+    return true;
+  }
+
+  #shared(): void {
+    this.#sharedAt = this.#monotonicMs();
+    this.#written = Promise.withResolvers();
+  }
+
+  /** The failure of a process that cannot open. */
+  #busy(): Failure {
+    const advice = this.#advice();
+    const others = `other processes write to ${this.#folder}, or open it, without a pause`;
+    return new Failure('unavailable', advice ?? `${others}: try again`, { retryAfterSeconds: 10 });
+  }
+
+  /** The failure of a writer, for clients, who get no path; its cause is for the log. */
+  #closed(): Failure {
+    const reason = this.#advice() ?? `another process opens ${this.#folder} and does not finish`;
+    return new Failure(
+      'unavailable',
+      'Nothing was stored: another process opens the data and does not finish. Try again.',
+      { retryAfterSeconds: 10, cause: new Error(reason) },
+    );
+  }
+
+  #advice(): string | undefined {
+    const holder = otherHolder(lockFilesOf(this.#folder));
+    return holder === undefined ? undefined : holderAdvice(holder, this.#folder);
+  }
+}
+
+/**
+ * Says which stopped process keeps all others from writing to the environment of a folder, and what
+ * to do about it; undefined if none does.
+ */
+export function stoppedOpener(folder: string): string | undefined {
+  const holder = otherHolder(lockFilesOf(folder));
+  return holder?.isStopped === true ? holderAdvice(holder, folder) : undefined;
+}
+
+function lockFilesOf(folder: string): readonly string[] {
+  return [openingLockFile, waitingLockFile].map((name) => join(folder, name));
+}

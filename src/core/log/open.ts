@@ -1,0 +1,431 @@
+import { statSync } from 'node:fs';
+import { link, mkdtemp, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { RootDatabase } from 'lmdb';
+import { Failure } from '../values/failure.ts';
+import {
+  applicationMark,
+  extensibleVersions,
+  markedVersion,
+  namesVersion,
+  openDatabases,
+  openEnvironment,
+  schemaVersion,
+  type Databases,
+} from './databases.ts';
+import { createDeliveryLog } from '../../modules/webhooks/log/delivery-log.ts';
+import { createLocalDeliveryWriter } from './shared/delivery-writer.ts';
+import { createDraftReads } from '../../modules/drafts/log/draft-reads.ts';
+import { backUp } from '../../modules/upkeep/backup.ts';
+import {
+  damageFailure,
+  dataFile,
+  folderFailure,
+  holdsData,
+  inspectDataFile,
+  isMissing,
+  lockFile,
+  prepareFolder,
+  errorReason,
+} from './folder/data-folder.ts';
+import { claimantPid } from './folder/folder-claim.ts';
+import { checkInThread } from './folder/page-check.ts';
+import { createCommit, createLocalWriter } from './write/commit.ts';
+import { LogFeed } from './write/feed.ts';
+import { createRowLog, putIdentity } from '../../modules/nodes/log/open-row-log.ts';
+import { WriteQueue, type StoreCondition } from './write/write-queue.ts';
+import { createKeyUses } from './key-uses.ts';
+import { createLocalSessions } from '../../modules/console/sessions/local-sessions.ts';
+import { createLoginSessions } from '../../modules/login/stored-sessions.ts';
+import { createNodes } from '../../modules/nodes/log/node-states.ts';
+import { outboxMaxDefault } from './limits.ts';
+import type { OutboxMax } from '../../modules/nodes/log/outbox.ts';
+import { createOutbox } from '../../modules/nodes/log/outbox-entries.ts';
+import { putSeveralMarks } from './index-entries.ts';
+import { putRuleAssets } from '../../modules/rules/log/rule-assets.ts';
+import { createIndexBuilder, refreshWords } from '../../modules/tables/log/index-build.ts';
+import { createReads } from './reads.ts';
+import { joinCluster, leaveShared, type Sharing } from '../../modules/cluster/log/join.ts';
+import type { SharedLog } from './shared/shared-log.ts';
+import { memberOf, sharedPlace } from './shared/shared-place.ts';
+import { createSharedValues, valuesOf } from './shared/shared-values.ts';
+import { SharedWriter } from '../../modules/cluster/log/shared-writer.ts';
+import {
+  createClusterTask,
+  deliveryTask,
+  tasksIn,
+  TaskTurn,
+} from '../../modules/cluster/log/task-turn.ts';
+import type { SharedFollower } from '../../modules/cluster/log/shared-follower.ts';
+import type { Reads, SharedPart, Store, StoreCounts } from './store.ts';
+import { transactSync } from './environment.ts';
+import { verifyData } from '../../modules/upkeep/verify/verify.ts';
+
+interface StoreParts {
+  /** Absolute path of the data folder; created if it is missing. */
+  readonly folder: string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Ids of transactions: UUIDv7. */
+  readonly newId: () => string;
+  /** Whether to open read-only, for a folder that cannot be written. */
+  readonly readOnly?: boolean;
+  /**
+   * Whether a process of another version may still use the folder: the store then refuses to change
+   * the layout of older data.
+   */
+  readonly isInUse?: boolean;
+  /** Called with the former and the new layout of older data, once that is changed. */
+  readonly layoutChanged?: LayoutChanged | undefined;
+  /** By default outboxMaxDefault. */
+  readonly outboxMax?: OutboxMax;
+  /** The log that the node shares with others; by default, the folder has a log of its own. */
+  readonly sharing?: Sharing | undefined;
+}
+
+/** Gets two versions of the layout of a data folder, the former one first. */
+export type LayoutChanged = (from: number, to: number) => void;
+
+/**
+ * Opens the store of a data folder; several processes may have it open at once. Rejects with
+ * `unavailable`, naming the folder, if it is a file, cannot be written, or holds a damaged database
+ * or one of another application or of a newer Waymark; with `conflict` for a
+ * folder that has another history than its shared log.
+ */
+export async function openStore({ folder, now, newId, ...given }: StoreParts): Promise<Store> {
+  const { readOnly = false, isInUse = false, sharing, outboxMax = outboxMaxDefault } = given;
+  if (!readOnly) {
+    await prepareFolder(folder);
+    if (!(await holdsData(folder))) await createDataFile(folder, newId);
+  }
+  const opened = await inspectDataFile(folder, { readOnly });
+  await requireLockFile(folder, { readOnly });
+  const { layoutChanged } = given;
+  const databases = await openMarked(folder, { readOnly, isInUse, newId, layoutChanged });
+  const reads = createReads(databases);
+  const condition: StoreCondition = { refusal: undefined };
+  const feed = new LogFeed(databases, reads);
+  const wake = (): void => {
+    feed.wake();
+  };
+  const queue = new WriteQueue(databases.environment, condition, wake);
+  const shared = await openShared({ databases, reads, queue, wake, newId, condition }, sharing);
+  const writer = shared?.writer ?? createLocalWriter(databases, queue);
+  const commit = createCommit({ databases, reads, writer, now, newId });
+  const outbox = createOutbox(databases, reads, { queue, wake, max: outboxMax });
+  const rowLog = createRowLog(databases, reads, { queue, wake });
+  const deliveryWriter = shared?.writer ?? createLocalDeliveryWriter(databases, queue);
+  const turn = shared?.turn;
+  const deliveries = createDeliveryLog(databases, reads, { newId, writer: deliveryWriter, turn });
+  const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
+  let closing: Promise<void> | undefined;
+
+  return {
+    ...reads,
+    // lmdb reuses its read transaction until a timer of 1 ms fires.
+    refresh: () => {
+      databases.environment.resetReadTxn();
+    },
+    commit,
+    changesAfter: (families, seq, signal) => feed.next(families, seq, signal),
+    waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
+    inDraft: (draft) => createDraftReads(databases, draft),
+    deliveries,
+    rowLog,
+    outbox,
+    localSessions: createLocalSessions(databases, { queue }),
+    loginSessions: createLoginSessions(databases, { queue }),
+    keyUses: createKeyUses(databases, { queue }),
+    nodes: createNodes(databases, { queue }),
+    shared: shared?.part,
+    sharedPlace: () => sharedPlace(databases),
+    sharedValues: valuesOf(databases),
+    leaveShared: () => leaveShared(databases, queue),
+    memory: () => feed.memory(),
+    counts: () => countsOf(folder, databases, reads),
+    backUp: (target, signal, copied) => backUp(databases, { folder, target, signal, copied }),
+    buildIndexes: createIndexBuilder(databases, reads, queue),
+    checkPages: () => pages.check(),
+    async *verify(within = folder) {
+      await pages.check();
+      const { size: bytes } = await stat(join(folder, dataFile));
+      yield* verifyData(databases, { folder: within, bytes });
+    },
+    close() {
+      feed.close();
+      closing ??= closeAll(databases, { shared, queue, pages });
+      return closing;
+    },
+  };
+}
+
+/** Refuses further writes at once; resolves when all is closed. */
+async function closeAll(
+  { environment }: Databases,
+  {
+    shared,
+    queue,
+    pages,
+  }: {
+    readonly shared: OpenShared | undefined;
+    readonly queue: WriteQueue;
+    readonly pages: PageChecks;
+  },
+): Promise<void> {
+  if (shared !== undefined) {
+    shared.turn.end();
+    await shared.writer.close();
+    await shared.follower.stop();
+    await shared.shared.close();
+  }
+  await Promise.all([queue.close(), pages.stop()]);
+  await environment.close();
+}
+
+interface OpenShared {
+  readonly shared: SharedLog;
+  readonly writer: SharedWriter;
+  readonly follower: SharedFollower;
+  readonly part: SharedPart;
+  readonly turn: TaskTurn;
+}
+
+/** Joins the cluster of a store; undefined for a single machine. */
+async function openShared(
+  {
+    condition,
+    ...given
+  }: Omit<Parameters<typeof joinCluster>[0], 'valuesChanged'> & {
+    readonly condition: StoreCondition;
+  },
+  sharing: Sharing | undefined,
+): Promise<OpenShared | undefined> {
+  if (sharing === undefined) return undefined;
+  const { databases } = given;
+  const listeners = new Set<() => void>();
+  const valuesChanged = (): void => {
+    for (const listener of listeners) listener();
+  };
+  const parts = { ...given, valuesChanged };
+  try {
+    const { shared, follower } = await joinCluster(parts, sharing);
+    const member = memberOf(databases);
+    const writer = new SharedWriter({ databases, condition, shared, follower, member });
+    const catchUp = async (): Promise<void> => follower.reach(await shared.end());
+    const turns = { monotonicMs: () => performance.now(), catchUp, member };
+    const part: SharedPart = {
+      state: () => {
+        const { failure } = follower;
+        if (failure === undefined) return shared.state();
+        return { isConnected: false, problem: failure.message };
+      },
+      tell: (notice) => writer.tell(notice),
+      catchUp,
+      member,
+      tasks: () => tasksIn(databases),
+      broadcast: (data) => shared.broadcast(data),
+      onBroadcast: (listener) => shared.onBroadcast(listener),
+      files: shared.files,
+      values: createSharedValues(databases, writer, listeners),
+      task: (name) => createClusterTask(databases, name, { ...turns, writer, newId: parts.newId }),
+    };
+    const turn = new TaskTurn(databases, deliveryTask, turns);
+    return { shared, writer, follower, part, turn };
+  } catch (error) {
+    await databases.environment.close();
+    throw error;
+  }
+}
+
+/** Checks all pages of an open data file. */
+class PageChecks {
+  readonly #parts: PageCheckParts;
+  readonly #stopping = new AbortController();
+  #running: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: PageCheckParts) {
+    this.#parts = parts;
+  }
+
+  /** @inheritdoc Store.checkPages. */
+  async check(): Promise<void> {
+    const { folder, databases, condition, isDone } = this.#parts;
+    if (isDone) return;
+    // LMDB does not reuse the pages of this snapshot during the check.
+    const snapshot = databases.environment.useReadTransaction();
+    const check = checkInThread(join(folder, dataFile), this.#stopping.signal).finally(() => {
+      snapshot.done();
+    });
+    this.#running = Promise.allSettled([this.#running, check]);
+    const { damage } = await check;
+    if (damage === undefined) return;
+    // A caller over the network must learn neither the path nor the content of the data.
+    condition.refusal = new Failure(
+      'unavailable',
+      'The stored data is damaged, so changes are refused. The server log names the damaged place.',
+    );
+    throw damageFailure(folder, damage);
+  }
+
+  /** Cancels running checks; resolves when they have ended. */
+  async stop(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+}
+
+interface PageCheckParts {
+  readonly folder: string;
+  readonly databases: Databases;
+  readonly condition: StoreCondition;
+  /** Whether opening the file has checked all pages. */
+  readonly isDone: boolean;
+}
+
+/**
+ * Creates the data file as a draft and renames it. So an empty or incomplete data file is always a
+ * damaged one.
+ */
+async function createDataFile(folder: string, newId: () => string): Promise<void> {
+  let draft: string | undefined;
+  try {
+    draft = await mkdtemp(join(folder, '.new-'));
+    const environment = openEnvironment(draft);
+    try {
+      makeDatabases(environment, { newId });
+    } finally {
+      await environment.close();
+    }
+    await link(join(draft, dataFile), join(folder, dataFile));
+  } catch (error) {
+    // Another process has created it at the same time, or the path is a link.
+    if ((error as NodeJS.ErrnoException).code === 'EEXIST' && (await holdsData(folder))) return;
+    throw folderFailure(folder, `cannot be written (${errorReason(error)})`, error);
+  } finally {
+    if (draft !== undefined) await rm(draft, { recursive: true, force: true });
+  }
+}
+
+/**
+ * LMDB's lock file coordinates the processes of one data file. If it was removed while a server
+ * runs, a second process would overwrite pages that the server reads.
+ */
+async function requireLockFile(
+  folder: string,
+  { readOnly }: { readonly readOnly: boolean },
+): Promise<void> {
+  const isThere = await stat(join(folder, lockFile)).then(
+    () => true,
+    (error: unknown) => !isMissing(error),
+  );
+  // A process that cannot write the lock file cannot register as a reader.
+  if (isThere && !readOnly) return;
+  const pid = await claimantPid(folder, 'serve');
+  if (pid === undefined || pid === process.pid) return;
+  if (readOnly) {
+    throw folderFailure(
+      folder,
+      `is in use by waymark (pid ${pid}) and cannot be written: ` +
+        'run this as the user of that process',
+    );
+  }
+  throw folderFailure(
+    folder,
+    `has no ${lockFile} any more, but waymark (pid ${pid}) uses it: restart that process first`,
+  );
+}
+
+type MakeParts = Pick<StoreParts, 'newId' | 'layoutChanged'>;
+
+async function openMarked(
+  folder: string,
+  {
+    readOnly,
+    isInUse,
+    ...making
+  }: MakeParts & { readonly readOnly: boolean; readonly isInUse: boolean },
+): Promise<Databases> {
+  let environment: RootDatabase | undefined;
+  try {
+    environment = openEnvironment(folder, { readOnly });
+    refuseForeign(folder, environment, isInUse);
+    return readOnly ? presentDatabases(folder, environment) : makeDatabases(environment, making);
+  } catch (error) {
+    await environment?.close();
+    if (error instanceof Failure) throw error;
+    throw folderFailure(folder, `cannot be opened (${errorReason(error)})`, error);
+  }
+}
+
+function refuseForeign(folder: string, environment: RootDatabase, isInUse: boolean): void {
+  if (environment.getKeysCount({ limit: 1 }) === 0) return;
+  const unmarked = { name: 'meta', encoding: 'string', create: false } as const;
+  // Without `create`, openDB returns undefined for a missing database.
+  const meta = environment.openDB<string, string>(unmarked) as
+    | ReturnType<typeof environment.openDB<string, string>>
+    | undefined;
+  if (meta?.get('application') !== applicationMark) {
+    throw folderFailure(folder, 'holds the database of another application');
+  }
+  const schema = Number(meta.get('schema'));
+  if (schema !== schemaVersion && !extensibleVersions.includes(schema)) {
+    throw folderFailure(
+      folder,
+      `was written by another version of waymark (schema ${schema}, this one has ${schemaVersion})`,
+    );
+  }
+  if (isInUse && schema !== schemaVersion) {
+    throw folderFailure(
+      folder,
+      `has the layout ${schema}, and this version changes it to ${schemaVersion}, which it ` +
+        'cannot do while the older version serves: stop the server, then start it',
+    );
+  }
+}
+
+/** All in one transaction, so that no other process finds an incomplete folder. */
+function makeDatabases(environment: RootDatabase, { newId, layoutChanged }: MakeParts): Databases {
+  let former = schemaVersion;
+  const made = transactSync(environment, () => {
+    const databases = openDatabases(environment);
+    const { meta } = databases;
+    if (meta.get('application') === undefined) meta.putSync('application', applicationMark);
+    putIdentity(databases, newId());
+    former = Number(meta.get('schema') ?? schemaVersion);
+    if (former < markedVersion) putSeveralMarks(databases);
+    if (former < namesVersion) putRuleAssets(databases);
+    refreshWords(databases);
+    if (meta.get('schema') !== String(schemaVersion)) {
+      meta.putSync('schema', String(schemaVersion));
+    }
+    return databases;
+  });
+  if (former !== schemaVersion) layoutChanged?.(former, schemaVersion);
+  return made;
+}
+
+/** Opens the databases without changes. Throws `unavailable` for an older layout. */
+function presentDatabases(folder: string, environment: RootDatabase): Databases {
+  const databases = openDatabases(environment);
+  if (databases.meta.get('schema') === String(schemaVersion)) return databases;
+  throw folderFailure(
+    folder,
+    'was written by an older version of waymark: start this version once with the right to write',
+  );
+}
+
+function countsOf(folder: string, databases: Databases, reads: Reads): StoreCounts {
+  return {
+    seq: reads.seq(),
+    rules: entryCount(databases.rule),
+    keys: entryCount(databases.key),
+    hooks: entryCount(databases.hook),
+    tables: entryCount(databases.table),
+    rows: entryCount(databases.row),
+    bytes: statSync(join(folder, dataFile)).size,
+  };
+}
+
+function entryCount(database: { getStats(): object }): number {
+  return (database.getStats() as { entryCount: number }).entryCount;
+}

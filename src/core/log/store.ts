@@ -1,0 +1,553 @@
+import type {
+  Change,
+  ChangeAuthor,
+  Draft,
+  Family,
+  HistoryRow,
+  RevertibleFamily,
+} from './change.ts';
+import type { DraftedFamily, SiteDraft } from '../../modules/drafts/draft.ts';
+import type { Failure } from '../values/failure.ts';
+import type { HookSecret, StoredHook } from '../../modules/webhooks/hook.ts';
+import type { ApiKey } from '../values/key.ts';
+import type { Row, Scalar, StoredRow } from '../../modules/tables/row.ts';
+import type { Candidate, StoredRule } from '../../modules/rules/rule.ts';
+import type { StoredTable } from '../../modules/tables/table.ts';
+import type { CacheUse } from '../report/memory-use.ts';
+import type { Deliveries } from '../../modules/webhooks/log/deliveries.ts';
+import type { StoredOf } from './write/fold.ts';
+import type { KeyUses } from './key-uses.ts';
+import type { Nodes } from '../../modules/nodes/log/node-states.ts';
+import type { LocalSessions } from '../../modules/console/sessions/local-sessions.ts';
+import type { LoginSessions } from '../../modules/login/stored-sessions.ts';
+import type { Outbox } from '../../modules/nodes/log/outbox.ts';
+import type { RowLog } from '../../modules/nodes/log/row-log.ts';
+import type { Notice } from './shared/entry.ts';
+import type { SharedFiles } from './shared/shared-files.ts';
+import type { SharedPlace } from './shared/shared-place.ts';
+import type { ReadValues, Values } from './shared/shared-values.ts';
+import type { ClusterTask } from '../../modules/cluster/log/task-turn.ts';
+import type { TreeReads } from '../../modules/rules/log/path-tree.ts';
+import type { RulePlace } from '../../modules/rules/log/rule-index.ts';
+
+/**
+ * The request that used an idempotency key (docs/design/history.md#idempotency-and-concurrency).
+ */
+export interface VkClaim {
+  readonly vk: string;
+  /** Lower-case hex SHA-256 of the request's operation and canonical fields. */
+  readonly requestHash: string;
+}
+
+/** A claim that was committed: the record and the seq that the first request wrote. */
+export interface StoredVkClaim extends VkClaim {
+  readonly id: string;
+  /** The author of the change. */
+  readonly by: string;
+  readonly seq: number;
+}
+
+/** Seqs from `first` to `last`, both included. */
+export interface SeqRange {
+  readonly first: number;
+  readonly last: number;
+}
+
+/** A step of an iteration over the page rules. */
+export interface RuleStep {
+  readonly id: string;
+  /**
+   * Undefined for a record that was not a page rule or did not exist at that time; such steps let
+   * the caller pause.
+   */
+  readonly stored: StoredRule | undefined;
+  /** The amount of stored data that the step read, in characters or bytes. */
+  readonly size: number;
+}
+
+/** The page rules that Reads.rulesByPath returns. */
+export interface PathRange {
+  /** The place of the step after which it continues. */
+  readonly after: string | undefined;
+  readonly descending: boolean;
+  /** The canonical origin and the start of the paths; rules of others may come, too. */
+  readonly origin?: string | undefined;
+  readonly path?: string | undefined;
+}
+
+/** A page rule in the order of the paths, with its place in that order. */
+export interface PathStep extends RuleStep {
+  readonly place: string;
+}
+
+/** A step of an iteration over the rows of a table. */
+export interface RowStep {
+  readonly id: string;
+  /** Undefined for a row that did not exist at that time; such steps let the caller pause. */
+  readonly stored: StoredRow | undefined;
+  /** The amount of stored data that the step read, in characters or bytes. */
+  readonly size: number;
+}
+
+/** One end of a range of an index. */
+interface RangeEnd {
+  readonly value: Scalar;
+  readonly inclusive: boolean;
+}
+
+/**
+ * A part of an index of a table. A range with one end has the values of the type of that end: what
+ * is below 5 are numbers. A row without a value, or with one that is no scalar, has null.
+ */
+export interface IndexRange {
+  /** The table's key, or a field of its `index`. */
+  readonly field: string;
+  readonly from?: RangeEnd | undefined;
+  readonly to?: RangeEnd | undefined;
+  /** The beginning of the value, if it is a string. */
+  readonly prefix?: string | undefined;
+  readonly descending?: boolean | undefined;
+  /** The cursor of the last row that was read: the range continues after it. */
+  readonly after?: string | undefined;
+}
+
+/** A row in an index. */
+export interface IndexStep {
+  readonly id: string;
+  /** Its place in the index, as IndexRange.after takes it. */
+  readonly cursor: string;
+}
+
+/** How a search ranks rows, and where it begins. */
+export interface SearchOptions {
+  /** The cursor of the last row that was read. */
+  readonly after?: string | undefined;
+  /** Whether the relevance of a row depends on no other row: its reader may not read them all. */
+  readonly isByRowAlone?: boolean;
+}
+
+/** A row that a search has found, or a step without row that lets the caller pause. */
+export type SearchStep =
+  | { readonly id: string; readonly cursor: string }
+  | { readonly id: undefined; readonly cursor: undefined };
+
+/** The size of a table: its rows, and the words of the fields that its search reads. */
+export interface TableCounts {
+  readonly rows: number;
+  readonly words: number;
+}
+
+/**
+ * An index that is being built, and cannot be read yet. It is emptied first, and then filled with
+ * one row after the other; a write maintains the entries of the rows that it already has.
+ */
+export interface IndexBuild {
+  readonly table: string;
+  /** The field; an empty text for the words of the table's search. */
+  readonly index: string;
+  readonly phase: 'empty' | 'fill';
+  /** The id of the last row in it. */
+  readonly after: string;
+  /** Rows that were examined, and the number of rows when the build began. */
+  readonly done: number;
+  readonly of: number;
+}
+
+/** The page rules at one position of the log, and the rows that they refer to by a key. */
+export type PastRules = Pick<
+  Reads,
+  'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter' | 'rowByKey'
+>;
+
+/** Times from a moment on (ISO 8601 UTC), or after a cursor, and before another moment. */
+interface RuleTimeRange {
+  readonly from: string;
+  readonly after?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+/** A time at which a page rule begins to answer (`from`), or ceases to (`until`). */
+export interface RuleTime {
+  /** Stands for its place in the order. */
+  readonly cursor: string;
+  /** ISO 8601 UTC. */
+  readonly at: string;
+  readonly field: 'from' | 'until';
+  readonly stored: StoredRule;
+  /** Characters of the stored rule. */
+  readonly size: number;
+}
+
+/**
+ * Reads of the store. All reads of one event-loop turn see the same state, which is at most a few
+ * milliseconds old: see Store.refresh.
+ */
+export interface Reads extends TreeReads {
+  /** The current state of a page rule; undefined when there is none. */
+  rule(id: string): StoredRule | undefined;
+  /** A page rule as it was right after the change `seq` of the log. */
+  ruleAt(id: string, seq: number): StoredRule | undefined;
+  /**
+   * Rules of exactly this origin (or `*`) and exactly this path, wildcards not counted; in no
+   * particular order.
+   */
+  exactRules(origin: string, path: string): readonly Candidate[];
+  /**
+   * The rules of each wildcard of exactly this origin (or `*`) that covers the path, longest first.
+   * The caller iterates within one turn of the event loop.
+   */
+  wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
+  /**
+   * The next time after another one at which a page rule begins or ceases to answer, in
+   * milliseconds since 1970; undefined for none.
+   */
+  nextRuleTimeMs(nowMs: number): number | undefined;
+  /** These times in their order, as RuleTimeRange says. */
+  ruleTimes(range: RuleTimeRange): Iterable<RuleTime>;
+  /** Ids of the page rules that name an asset, at most `limit`, in their order. */
+  rulesOfAsset(asset: string, limit: number): Iterable<string>;
+  /** The access sections that page rules name, in order; at most `limit`. */
+  accessNames(limit: number): readonly string[];
+  /** Ids of the page rules that name an access section; at most `limit`. */
+  rulesOfAccess(name: string, limit: number): readonly string[];
+  /**
+   * Returns a Failure `too_large` if a place has no room for another rule, otherwise undefined.
+   * `planned` counts the rules that are about to be put there.
+   */
+  roomFailure(place: Pick<RulePlace, 'database' | 'key'>, planned: number): Failure | undefined;
+  /**
+   * Rows of a record below `before`, newest first. It returns at most `limit` rows, and stops after
+   * the row with which they exceed `characters`.
+   */
+  history(
+    family: Family,
+    id: string,
+    page: {
+      readonly before: number | undefined;
+      readonly limit: number;
+      readonly characters?: number;
+    },
+  ): readonly HistoryRow[];
+  /** All rows of a revertible record, oldest first; up to and including `upTo`, if given. */
+  rows(family: Family, id: string, upTo?: number): readonly Change[];
+  /** A row of the log; undefined for a seq that it has not reached. */
+  change(seq: number): Change | undefined;
+  /** Bytes of a row of the log as it is stored; 0 for a seq that it has not reached. */
+  rowBytes(seq: number): number;
+  /** Whether a row of the log counts, that is, has not been invalidated. */
+  inForce(seq: number): boolean;
+  /** The seqs of a transaction's first and last row; undefined for an unknown one. */
+  txnSeqs(txn: string): SeqRange | undefined;
+  /**
+   * The newest change that was stored at or before a time, in milliseconds since 1970; 0 for none.
+   */
+  seqAt(timeMs: number): number;
+  /** The current page rules in the order of their ids, after `after`. */
+  recordsAfter(after: string): Iterable<RuleStep>;
+  /** The current page rules in the reverse order of their ids, before `before`; '' is the end. */
+  recordsBefore(before: string): Iterable<RuleStep>;
+  /**
+   * The current page rules by origin and path; a wildcard directly follows its path without the
+   * `*`, rules of the same path are in the order of their ids. Those whose origin waits, or whose
+   * path is too long for a key, come first. Throws `invalid` for an unusable `after`.
+   */
+  rulesByPath(range: PathRange): Iterable<PathStep>;
+  /** All page rules as they were right after the change `seq`. */
+  at(seq: number): PastRules;
+  vkClaim(vk: string): StoredVkClaim | undefined;
+  key(id: string): ApiKey | undefined;
+  keyByHash(hash: string): ApiKey | undefined;
+  keys(): readonly ApiKey[];
+  /** The current state of a hook; undefined when there is none. */
+  hook(id: string): StoredHook | undefined;
+  /** A hook as it was right after the change `seq` of the log. */
+  hookAt(id: string, seq: number): StoredHook | undefined;
+  /** The current hooks in the order of their ids, after `after`. */
+  hooksAfter(after: string): Iterable<StoredHook>;
+  /** The current hooks that subscribe to a type of event, or to all events. */
+  hooksFor(type: string): readonly StoredHook[];
+  /** A text that changes with each change of any hook or secret; undefined before the first one. */
+  hooksStamp(): string | undefined;
+  /** The secret of a hook, which signs its deliveries; also of a deleted hook. */
+  hookSecret(id: string): HookSecret | undefined;
+  /** The table that has a name; undefined when there is none. */
+  table(name: string): StoredTable | undefined;
+  tableById(id: string): StoredTable | undefined;
+  /** A table as it was right after the change `seq` of the log. */
+  tableAt(id: string, seq: number): StoredTable | undefined;
+  /** The table that had a name right after the change `seq` of the log. */
+  tableNamedAt(name: string, seq: number): StoredTable | undefined;
+  /** The current tables in the order of their ids, after `after`. */
+  tablesAfter(after: string): Iterable<StoredTable>;
+  /** The tables after `after` as they were right after the change `seq` of the log, by id. */
+  tablesAt(after: string, seq: number): Iterable<StoredTable>;
+  /** The size of a table; zeros if no table has this name. */
+  tableCounts(name: string): TableCounts;
+  /** An index of a table that is not complete; undefined for one that is. */
+  indexBuild(table: string, index: string): IndexBuild | undefined;
+  /** The indexes that are not complete, of one table or of all. */
+  indexBuilds(table?: string): readonly IndexBuild[];
+  /** The current state of a row; undefined when there is none. */
+  row(id: string): StoredRow | undefined;
+  /** As row, with the size of the row. */
+  rowStep(id: string): RowStep;
+  /** A row as it was right after the change `seq` of the log. */
+  rowAt(id: string, seq: number): StoredRow | undefined;
+  /** The row of a table with this key. */
+  rowByKey(table: string, value: Scalar): StoredRow | undefined;
+  rowIdByKey(table: string, value: Scalar): string | undefined;
+  /** The row that had this key right after the change `seq` of the log. */
+  rowByKeyAt(table: string, value: Scalar, seq: number): StoredRow | undefined;
+  /** The current rows of a table in the order of their ids, after `after`. */
+  rowsAfter(table: string, after: string): Iterable<RowStep>;
+  /** All rows that the table ever had, as they were right after the change `seq`. */
+  rowsAt(table: string, after: string, seq: number): Iterable<RowStep>;
+  /**
+   * The rows in a range of an index, in its order: of equal values, in the order of their ids;
+   * none for a field without index. Throws `invalid` for an unusable cursor.
+   */
+  rowsByIndex(table: string, range: IndexRange): Iterable<IndexStep>;
+  /**
+   * Those of some current rows of a table that are in a range of an index, with their places, as
+   * rowsByIndex returns them; no other row is read.
+   */
+  placesInIndex(table: string, range: IndexRange, rows: readonly Row[]): readonly IndexStep[];
+  /** The number of rows in a range, counted up to a limit: `after` does not matter. */
+  countByIndex(table: string, range: IndexRange, limit: number): number;
+  /**
+   * The rows whose `search` fields have all words of a text, the last of which may be incomplete;
+   * the most relevant first. Throws `invalid` for an unusable cursor.
+   */
+  searchRows(table: string, text: string, options?: SearchOptions): Iterable<SearchStep>;
+  /** A draft, also one that is no longer open. */
+  draft(id: string): SiteDraft | undefined;
+  /** The latest draft that has a name: the open one, if there is one. */
+  draftNamed(name: string): SiteDraft | undefined;
+  /** All drafts in the order of their ids, after `after`. */
+  draftsAfter(after: string): Iterable<SiteDraft>;
+  /** The records that an open draft changes, of one family after the other, by their ids. */
+  draftRecords(draft: SiteDraft, after?: DraftedRecordName): Iterable<DraftedRecord>;
+  /** Seq of the newest change; 0 for an empty log. */
+  seq(): number;
+}
+
+/** The name of a record that a draft changes. */
+export interface DraftedRecordName {
+  readonly family: DraftedFamily;
+  readonly id: string;
+}
+
+/** A record that a draft changes. */
+export interface DraftedRecord extends DraftedRecordName {
+  /** Seq of the draft's first change of it: live changes since then are conflicts. */
+  readonly first: number;
+  /** Why the draft cannot change the live record of today, as a sentence. */
+  readonly problem?: string;
+}
+
+/**
+ * A change to be logged; with a `vk`, the claim is stored in the same transaction, for the draft's
+ * id and seq.
+ */
+export interface LoggedDraft extends Draft {
+  readonly vk?: VkClaim;
+  /** The text of the row, if it is a copy of that of another node. */
+  readonly text?: string;
+}
+
+/** The drafts of a decide function; the store writes all of them or none. */
+export interface Decision<T> {
+  readonly drafts: readonly LoggedDraft[];
+  /** Makes the answer from the changes as they were logged, in the order of the drafts. */
+  readonly answer: (changes: readonly Change[]) => T;
+  /** When another node decided the transaction: ISO 8601 UTC, not in the future. */
+  readonly dtu_txn?: string;
+}
+
+/** A change of a record, with the record before and after it. */
+export interface RecordChange<F extends RevertibleFamily> {
+  readonly change: Change & { readonly family: F };
+  /** Undefined if the record did not exist. */
+  readonly before: StoredOf[F] | undefined;
+  /** Undefined if the record no longer exists. */
+  readonly after: StoredOf[F] | undefined;
+}
+
+/** A change of a page rule. */
+export type RuleChange = RecordChange<'userinterface'>;
+
+/** A piece of the log, for its followers. */
+export interface FeedSlice<F extends RevertibleFamily> {
+  /** The changes of the given families in it, in the order of seq. */
+  readonly changes: readonly OfEach<F>[];
+  /** The seq up to which the log was read; the next piece starts after it. */
+  readonly upTo: number;
+}
+
+/** A change of one of several families; see its `change.family`. */
+export type OfEach<F extends RevertibleFamily> = F extends RevertibleFamily
+  ? RecordChange<F>
+  : never;
+
+/** The sizes of the store. */
+export interface StoreCounts {
+  readonly seq: number;
+  readonly rules: number;
+  readonly keys: number;
+  readonly hooks: number;
+  readonly tables: number;
+  /** Rows of all tables. */
+  readonly rows: number;
+  /** Size of the data file in bytes. */
+  readonly bytes: number;
+}
+
+/** The content of a backup. */
+export interface Backup {
+  /** Seq of its newest change. */
+  readonly seq: number;
+  /** Size of its data file in bytes. */
+  readonly bytes: number;
+  /** The files of its assets, and their bytes together. */
+  readonly files: number;
+  readonly fileBytes: number;
+  /** The names of those whose content has another hash than their name. */
+  readonly damagedFiles: readonly string[];
+}
+
+/** A place where a projection differs from the fold of the log. */
+export interface Difference {
+  /** Name of the database: see databases.ts. */
+  readonly database: string;
+  readonly what: string;
+}
+
+/** The progress of a verification, and the findings of its last part. */
+export interface Verification {
+  /** Entries checked so far, and the estimated total. */
+  readonly checked: number;
+  readonly of: number;
+  readonly differences: readonly Difference[];
+}
+
+/** The reactions of a node to the log that it shares with others (docs/design/cluster.md). */
+export interface SharedPart {
+  /** Whether the node follows the shared log, and if not, why, as a sentence. */
+  state(): { readonly isConnected: boolean; readonly problem: string | undefined };
+  /** Tells all nodes; resolves when this node has applied it. Rejects as commit does. */
+  tell(notice: Notice): Promise<void>;
+  /**
+   * Resolves when this node has all changes that the shared log has now. Rejects with
+   * `unavailable` if no change comes for some seconds.
+   */
+  catchUp(): Promise<void>;
+  /** The name of this data folder in the cluster. */
+  readonly member: string;
+  /** The tasks that one node does at a time, and the member that does each. */
+  tasks(): readonly { readonly task: string; readonly member: string }[];
+  /** SharedLog.broadcast and SharedLog.onBroadcast: messages that nothing stores. */
+  broadcast(data: Uint8Array): Promise<void>;
+  onBroadcast(listener: (data: Uint8Array) => void): () => void;
+  /** The files of assets that the nodes share. */
+  readonly files: SharedFiles;
+  /** A task that one node does at a time, such as to follow a data host, by its name. */
+  task(name: string): ClusterTask;
+  /** The values that the nodes share besides the log. */
+  readonly values: Values;
+}
+
+/** The log and its projections (docs/design/history.md#the-change-log). */
+export interface Store extends Reads {
+  /**
+   * Makes further reads see everything that all processes have committed so far. Called at the
+   * start of each request, because the client may already know of a change.
+   */
+  refresh(): void;
+  /**
+   * Runs `decide` inside the write transaction, where it sees everything committed before it; then
+   * appends its drafts, updates the projections and claims its vk in the same transaction. Resolves
+   * with the decision's answer once the transaction is durable. Rejects with the error that
+   * `decide` threw (nothing is written), or with the Failure `storage_full` or `unavailable`; in a
+   * copy of another node's log with `conflict`.
+   */
+  commit<T>(author: ChangeAuthor, decide: (reads: Reads) => Decision<T>): Promise<T>;
+  /**
+   * The next piece of the log after a seq: existing rows at once, otherwise the next rows that this
+   * or another process commits, with the changes of the given families. Empty if the signal aborts;
+   * rejects with `unavailable` if the store is closed.
+   */
+  changesAfter<F extends RevertibleFamily>(
+    families: readonly F[],
+    seq: number,
+    signal: AbortSignal,
+  ): Promise<FeedSlice<F>>;
+  /**
+   * Resolves once the log has a row after a seq, or the signal aborts: at once for rows of this
+   * process, within `pollMs` for rows of others. Waits with the same `pollMs` share a timer.
+   * Rejects as changesAfter does.
+   */
+  waitForRows(seq: number, signal: AbortSignal, pollMs?: number): Promise<void>;
+  /**
+   * The reads of an open draft: the state of today with its changes on top. A moment of the past
+   * has no draft: the reads of one do not know it.
+   */
+  inDraft(draft: Pick<SiteDraft, 'id' | 'insertedSeq'>): Reads;
+  /** The queues of the hooks, and the attempts at their messages. */
+  readonly deliveries: Deliveries;
+  /** The rows of the log for other nodes, and from them. */
+  readonly rowLog: RowLog;
+  /** The writes that this node took for its centre. */
+  readonly outbox: Outbox;
+  /** The sessions of a node that follows a centre. */
+  readonly localSessions: LocalSessions;
+  /** The sessions of visitors who have signed in by `[login]` at this node. */
+  readonly loginSessions: LoginSessions;
+  /** When each key was used last at this node. */
+  readonly keyUses: KeyUses;
+  /** The nodes that follow this one. */
+  readonly nodes: Nodes;
+  /** The log that the node shares with others; undefined for a single machine. */
+  readonly shared: SharedPart | undefined;
+  /** How far the folder has applied a shared log; undefined if it is no part of a cluster. */
+  sharedPlace(): SharedPlace | undefined;
+  /** The values of the folder, also of one that has left its cluster. */
+  readonly sharedValues: ReadValues;
+  /** Makes the folder that of a single machine. */
+  leaveShared(): Promise<void>;
+  counts(): StoreCounts;
+  /** The size of the cache of changes that followers read last. */
+  memory(): CacheUse;
+  /**
+   * Copies a snapshot of the data into a folder that is empty or does not exist, given by its
+   * absolute path. Rejects with `conflict` if it is not empty, with `unavailable` if it cannot be
+   * written, and with the reason of the signal if that aborts; no files remain then. `copied` gets
+   * the number and bytes of the files of assets so far.
+   */
+  backUp(
+    target: string,
+    signal?: AbortSignal,
+    copied?: (files: number, bytes: number) => void,
+  ): Promise<Backup>;
+  /**
+   * Checks all pages of the data file in a thread, unless opening it has already done so. Rejects
+   * with `unavailable`, naming the damage, for a page that LMDB cannot have written; the store then
+   * refuses changes.
+   */
+  checkPages(): Promise<void>;
+  /**
+   * Builds indexes, a piece in each transaction, until all are complete or the signal aborts, and
+   * reports each piece; several processes may do so at once. Rejects as commit does.
+   */
+  buildIndexes(
+    signal: AbortSignal,
+    report: (piece: IndexBuild & { readonly isComplete: boolean }) => void,
+  ): Promise<void>;
+  /**
+   * Checks all pages, then folds the log into a temporary copy and compares every projection with
+   * it, part by part; writes may continue. The copy is in a folder, by default the data folder, and
+   * is about as large as the data. Rejects with `storage_full` if the folder has less room.
+   */
+  verify(folder?: string): AsyncIterable<Verification>;
+  /** Waits for pending commits, then closes the data folder. */
+  close(): Promise<void>;
+}

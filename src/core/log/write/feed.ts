@@ -1,0 +1,241 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { isRevertible, type Change, type Family, type RevertibleFamily } from '../change.ts';
+import { stoppingFailure } from '../../values/failure.ts';
+import { cacheUse, type CacheUse } from '../../report/memory-use.ts';
+import type { Databases } from '../databases.ts';
+import { historyKey, historyPrefix, storedJson } from '../encoding.ts';
+import {
+  feedPollMs,
+  feedRememberedCharactersMax,
+  feedSliceCharactersMax,
+  feedSliceRowsMax,
+} from '../limits.ts';
+import type { FeedSlice, OfEach, Reads, RecordChange } from '../store.ts';
+import { newestEntry } from '../../../modules/nodes/log/outbox-entries.ts';
+import { applyOf, type StoredOf } from './fold.ts';
+
+/** A change of any family. */
+type AnyChange = OfEach<RevertibleFamily>;
+
+/** A cached row of the log. */
+interface Remembered {
+  readonly family: Family;
+  /** Undefined if no follower has wanted changes of its family yet. */
+  readonly changed: AnyChange | undefined;
+  readonly characters: number;
+}
+
+interface Waiting {
+  readonly after: number;
+  readonly resolve: () => void;
+}
+
+/**
+ * Reads the log for its followers: rows of this process at once, rows of other processes within one
+ * poll. All followers share a cache and together read one slice in a turn of the event loop, so
+ * that a thousand followers do not delay requests.
+ */
+export class LogFeed {
+  readonly #databases: Databases;
+  readonly #reads: Reads;
+  readonly #remembered = new LRUCache<number, Remembered>({
+    maxSize: feedRememberedCharactersMax,
+    sizeCalculation: ({ characters }) => characters,
+  });
+  readonly #waiting = new Set<Waiting>();
+  /** The timers of the polls, by their intervals: all waits of one interval share one. */
+  readonly #polls = new Map<number, { readonly timer: NodeJS.Timeout; waiting: number }>();
+  #turn: Promise<unknown> = Promise.resolve();
+  /** The outbox and the hooks, as they were at the last look. */
+  #state: string;
+  #closed = false;
+
+  constructor(databases: Databases, reads: Reads) {
+    this.#databases = databases;
+    this.#reads = reads;
+    this.#state = versionsOutsideLog(databases);
+  }
+
+  /** @inheritdoc Store.memory. */
+  memory(): CacheUse {
+    return cacheUse('changes', this.#remembered);
+  }
+
+  /** @inheritdoc Store.changesAfter. */
+  async next<F extends RevertibleFamily>(
+    families: readonly F[],
+    after: number,
+    signal: AbortSignal,
+  ): Promise<FeedSlice<F>> {
+    await this.#growth(after, signal, feedPollMs);
+    this.#turn = this.#turn.then(() => nextTurn());
+    await this.#turn;
+    if (signal.aborted) return { changes: [], upTo: after };
+    this.#requireOpen();
+    return this.#slice(new Set<Family>(families), after) as FeedSlice<F>;
+  }
+
+  /** @inheritdoc Store.waitForRows. */
+  async waitForRows(after: number, signal: AbortSignal, pollMs = feedPollMs): Promise<void> {
+    await this.#growth(after, signal, pollMs);
+    this.#requireOpen();
+  }
+
+  /** Wakes the followers that wait for rows which the log now has. */
+  wake(): void {
+    if (this.#waiting.size === 0) return;
+    const newest = this.#reads.seq();
+    // Deliveries wait for these changes, too; others only look at the log again.
+    const state = versionsOutsideLog(this.#databases);
+    const hasChanged = state !== this.#state;
+    this.#state = state;
+    for (const { after, resolve } of this.#waiting) if (hasChanged || after < newest) resolve();
+  }
+
+  /** Ends all waits and refuses further reads. */
+  close(): void {
+    this.#closed = true;
+    for (const { resolve } of this.#waiting) resolve();
+  }
+
+  #requireOpen(): void {
+    if (!this.#closed) return;
+    throw stoppingFailure();
+  }
+
+  /** Resolves once the log has a row after a seq, or the signal aborts. */
+  async #growth(after: number, signal: AbortSignal, pollMs: number): Promise<void> {
+    this.#requireOpen();
+    if (signal.aborted || after < this.#reads.seq()) return;
+    const poll = this.#polls.get(pollMs) ?? { timer: this.#pollEvery(pollMs), waiting: 0 };
+    this.#polls.set(pollMs, poll);
+    poll.waiting += 1;
+    try {
+      await this.#wait(after, signal);
+    } finally {
+      poll.waiting -= 1;
+      if (poll.waiting === 0) {
+        clearInterval(poll.timer);
+        this.#polls.delete(pollMs);
+      }
+    }
+  }
+
+  async #wait(after: number, signal: AbortSignal): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const waiting: Waiting = {
+      after,
+      resolve: () => {
+        resolve(undefined);
+      },
+    };
+    this.#waiting.add(waiting);
+    signal.addEventListener('abort', waiting.resolve, { once: true });
+    try {
+      await promise;
+    } finally {
+      this.#waiting.delete(waiting);
+      signal.removeEventListener('abort', waiting.resolve);
+    }
+  }
+
+  #pollEvery(ms: number): NodeJS.Timeout {
+    return setInterval(() => {
+      this.wake();
+    }, ms).unref();
+  }
+
+  #slice(families: ReadonlySet<Family>, after: number): FeedSlice<RevertibleFamily> {
+    const changes: AnyChange[] = [];
+    const end = Math.min(this.#reads.seq(), after + feedSliceRowsMax);
+    let upTo = after;
+    for (let characters = 0; upTo < end && characters < feedSliceCharactersMax;) {
+      upTo += 1;
+      const row = this.#row(upTo, families);
+      characters += row.characters;
+      if (families.has(row.family) && row.changed !== undefined) changes.push(row.changed);
+    }
+    return { changes, upTo };
+  }
+
+  #row(seq: number, families: ReadonlySet<Family>): Remembered {
+    const known = this.#remembered.get(seq);
+    if (known !== undefined && (known.changed !== undefined || !families.has(known.family))) {
+      return known;
+    }
+    const text = this.#databases.log.get(seq);
+    if (text === undefined) throw new Error(`the log has no change ${seq}`);
+    const change = storedJson(text) as Change;
+    const { family } = change;
+    const isWanted = isRevertible(family) && families.has(family);
+    const changed = isWanted ? (this.#changed({ ...change, family }) as AnyChange) : undefined;
+    const states = characterCount(changed?.before) + characterCount(changed?.after);
+    const row = { family, changed, characters: text.length + states };
+    this.#remembered.set(seq, row);
+    return row;
+  }
+
+  #changed<F extends RevertibleFamily>(change: RecordChange<F>['change']): RecordChange<F> {
+    const { family, id, seq, action } = change;
+    const at = (then: number) => storedAt[family](this.#reads, id, then);
+    const previous = this.#previousSeq(id, seq);
+    // Each record is derived from the previous one: a fold of all rows for each change would take
+    // quadratic time.
+    const before =
+      previous === undefined
+        ? undefined
+        : ((this.#remembered.get(previous)?.changed?.after as StoredOf[F] | undefined) ??
+          at(previous));
+    const after = action === 'invalidate' ? at(seq) : applyOf(family)(before, change);
+    return { change, before, after };
+  }
+
+  /** The seq of a record's row before another one of it. */
+  #previousSeq(id: string, seq: number): number | undefined {
+    const prefix = historyPrefix(id);
+    const range = { start: historyKey(prefix, seq - 1), end: historyKey(prefix, 0) };
+    for (const key of this.#databases.history.getKeys({ ...range, reverse: true, limit: 1 })) {
+      return new DataView(key.buffer, key.byteOffset).getUint32(prefix.length);
+    }
+    return undefined;
+  }
+}
+
+/**
+ * The changes besides rows that can start deliveries: entries of the outbox, and secrets of hooks.
+ */
+function versionsOutsideLog(databases: Databases): string {
+  return `${newestEntry(databases)} ${databases.meta.get('hooks')}`;
+}
+
+/** The state of a record right after a change. */
+const storedAt: {
+  readonly [F in RevertibleFamily]: (
+    reads: Reads,
+    id: string,
+    seq: number,
+  ) => StoredOf[F] | undefined;
+} = {
+  userinterface: (reads, id, seq) => reads.ruleAt(id, seq),
+  webhook: (reads, id, seq) => reads.hookAt(id, seq),
+  table: (reads, id, seq) => reads.tableAt(id, seq),
+  record: (reads, id, seq) => reads.rowAt(id, seq),
+};
+
+function characterCount(stored: object | undefined): number {
+  return stored === undefined ? 0 : charactersOf(stored);
+}
+
+/** The number of characters of the texts in a value, with the names of its members. */
+function charactersOf(value: unknown): number {
+  if (typeof value === 'string') return value.length;
+  if (typeof value !== 'object' || value === null) return scalarCharacters;
+  return Object.entries(value).reduce(
+    (sum, [name, member]) => sum + name.length + charactersOf(member),
+    scalarCharacters,
+  );
+}
+
+/** About the length of a number in JSON, and of the marks around a member. */
+const scalarCharacters = 8;

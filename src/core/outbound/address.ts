@@ -1,0 +1,78 @@
+import ipaddr from 'ipaddr.js';
+import { cidrsContain, parseAddress, parseCidr, type Cidr } from '../values/network/cidr.ts';
+import { outboundUrl } from './url.ts';
+
+/**
+ * The global unicast addresses that IANA allocates (RFC 4291 §2.4). Other addresses embed another
+ * address, or are reserved.
+ */
+const globalUnicast = ipaddr.IPv6.parse('2000::');
+const globalUnicastBits = 3;
+
+/** The metadata services of cloud providers. The prefix of the first one looks public. */
+const metadata = ['168.63.129.16', '169.254.169.254', '100.100.100.200', 'fd00:ec2::254'].flatMap(
+  (text) => parseCidr(text) ?? [],
+);
+
+/**
+ * The special ranges of ipaddr.js (IANA's registries, RFC 6890), as messages name them. The
+ * dialler connects to the range `unicast` only.
+ */
+const rangeNames: Readonly<Record<string, string>> = {
+  unspecified: 'unspecified',
+  broadcast: 'broadcast',
+  multicast: 'multicast',
+  linkLocal: 'link-local',
+  loopback: 'loopback',
+  carrierGradeNat: 'carrier-grade NAT',
+  private: 'private',
+  uniqueLocal: 'unique local',
+  '6to4': '6to4',
+  teredo: 'Teredo',
+  rfc6052: 'NAT64',
+  rfc6145: 'IPv4-translated',
+};
+
+/**
+ * Why the dialler refuses an IP address; undefined for an allowed one. Allowed are globally
+ * reachable unicast addresses and the networks in `allowPrivate`
+ * (docs/design/webhooks.md#addresses). An IPv4-mapped IPv6 address counts as its IPv4 address. Any
+ * other address that embeds an IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible) is refused,
+ * unless `allowPrivate` has it in that form.
+ */
+export function addressProblem(address: string, allowPrivate: readonly Cidr[]): string | undefined {
+  const parsed = parseAddress(address);
+  if (parsed === undefined) return `${JSON.stringify(address)} is not an IP address`;
+  if (cidrsContain(allowPrivate, address)) return undefined;
+  const kind = forbiddenKind(parsed, address);
+  return kind && `${address} (${kind}) is not in allow_private`;
+}
+
+/**
+ * Why the dialler refuses the host of a URL, if that is an IP address or localhost; undefined if it
+ * is allowed, is a name that DNS has to resolve, or the text is no URL.
+ */
+export function urlAddressProblem(url: string, allowPrivate: readonly Cidr[]): string | undefined {
+  const address = addressOf(url);
+  return address === undefined ? undefined : addressProblem(address, allowPrivate);
+}
+
+function addressOf(url: string): string | undefined {
+  try {
+    const host = outboundUrl(url).hostname.replace(/^\[(.*)\]$/, '$1');
+    if (host === 'localhost' || host.endsWith('.localhost')) return '127.0.0.1';
+    return /^[\d.]+$|:/.test(host) ? host : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function forbiddenKind(parsed: ipaddr.IPv4 | ipaddr.IPv6, address: string): string | undefined {
+  if (cidrsContain(metadata, address)) return 'metadata';
+  const range = parsed.range();
+  if (range !== 'unicast') return rangeNames[range] ?? 'reserved';
+  if (parsed instanceof ipaddr.IPv6 && !parsed.match(globalUnicast, globalUnicastBits)) {
+    return 'outside global unicast';
+  }
+  return undefined;
+}

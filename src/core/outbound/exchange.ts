@@ -1,0 +1,293 @@
+import { Readable, type Duplex } from 'node:stream';
+import type { Dispatcher } from 'undici';
+import { fieldLines } from '../http/reply.ts';
+import { trimOws } from '../http/syntax.ts';
+import type { Cancellation } from '../values/cancellation.ts';
+import { Failure } from '../values/failure.ts';
+import { headerBlockBytesMax } from '../http/limits.ts';
+import { informationalMax, outboundUnreadBytesMax } from './limits.ts';
+import type { ConnectionInfo, ConnectionAware } from './connection.ts';
+import { endsWithConnection } from './connection-end.ts';
+import { connectionClosed, outboundFailure } from './failure.ts';
+import { countPassedBytes } from './passed-bytes.ts';
+
+/** The response of another server, once its header section has arrived. */
+export interface SourceResponse {
+  readonly status: number;
+  /**
+   * Name, value, name, value, as they were sent, one character a byte. Repeated fields are not
+   * joined.
+   */
+  readonly fields: readonly string[];
+  /**
+   * The content, which can be taken once: a buffer if all of it arrived together with the header
+   * section, otherwise a stream. The stream fails if the content is incomplete or stalls for too
+   * long; destroying it aborts the exchange.
+   */
+  content(): Buffer | Readable;
+  /** The trailer fields (RFC 9110 §6.5) in the form of `fields`, once the content has ended. */
+  trailers(): readonly string[];
+  /** Aborts the exchange, or closes `connection`. */
+  discard(): void;
+  /** The connection, if the server has switched protocols (RFC 9110 §15.2.2). */
+  readonly connection?: Duplex;
+}
+
+/** The options and callbacks of an exchange. */
+export interface OutboundExchangeParts {
+  /** The method of the request, GET by default. */
+  readonly method?: string;
+  /** Aborts the exchange, including the content of the response. */
+  readonly signal: Cancellation;
+  /** Replaces the limit of the dialler for the header section and each piece of content. */
+  readonly timeoutMs?: number | undefined;
+  /** Called right before the first byte is sent. */
+  readonly begun?: () => void;
+  /** Called with status and fields of each informational response except 100 and 101. */
+  readonly interim?: ((status: number, fields: readonly string[]) => void) | undefined;
+}
+
+/** The part of undici's controller that an exchange uses. */
+export interface Control {
+  abort(reason: Error): void;
+  pause(): void;
+  resume(): void;
+  /** Name, value, name, value: as buffers, or as texts of one character a byte. */
+  readonly rawHeaders?: unknown;
+  readonly rawTrailers?: unknown;
+}
+
+/**
+ * One request to another server and its response, driven by undici's callbacks. `answer` rejects
+ * with the Failures of outboundFailure, and with `bad_gateway` if the exchange was aborted. It
+ * reads no more ahead of the reader than the socket has delivered, and Node's 64 KiB.
+ */
+export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionAware {
+  readonly answer: Promise<SourceResponse>;
+  readonly timeoutMs: number | undefined;
+  connection?: ConnectionInfo;
+  /** Whether a byte of a response has arrived. */
+  responded = false;
+  /** Whether the connection was used before. */
+  wasUsed = false;
+  /** Whether a byte of the request may have been sent. */
+  hasBegun = false;
+  readonly #settle: PromiseWithResolvers<SourceResponse>;
+  readonly #signal: Cancellation;
+  readonly #method: string;
+  #waiting: NodeJS.Timeout | undefined;
+  readonly #begun: (() => void) | undefined;
+  readonly #interim: OutboundExchangeParts['interim'];
+  #controller: Control | undefined;
+  #failure: Failure | undefined;
+  #ended = false;
+  /** Status and fields of the final response. */
+  #head: Pick<SourceResponse, 'status' | 'fields'> | undefined;
+  #trailers: readonly string[] = [];
+  #informational = 0;
+  /** The bytes of content that have not arrived yet; Infinity for an unknown length. */
+  #missingBytes = Infinity;
+  #unread: Buffer[] = [];
+  #unreadBytes = 0;
+  #stream: Readable | undefined;
+
+  constructor({ method = 'GET', signal, timeoutMs, begun, interim }: OutboundExchangeParts) {
+    this.#method = method;
+    this.timeoutMs = timeoutMs;
+    this.#settle = Promise.withResolvers<SourceResponse>();
+    this.answer = this.#settle.promise;
+    this.#signal = signal;
+    this.#begun = begun;
+    this.#interim = interim;
+    signal.addEventListener('abort', this.#abort, { once: true });
+    if (signal.aborted) this.#abort();
+  }
+
+  /** Limits the wait for a connection, including the queue of the pool. */
+  startWithin(timeoutMs: number): void {
+    if (this.#controller !== undefined || this.#ended || this.#failure !== undefined) return;
+    this.#waiting = setTimeout(() => {
+      this.#giveUp(
+        new Failure('gateway_timeout', 'The source is too busy: no connection was free in time.'),
+      );
+    }, timeoutMs);
+  }
+
+  onRequestStart(controller: Control): void {
+    clearTimeout(this.#waiting);
+    this.#controller = controller;
+    this.connection?.begin();
+    this.wasUsed = this.connection?.hasAnswered === true;
+    this.hasBegun = true;
+    if (this.#failure === undefined) this.#begun?.();
+    else controller.abort(this.#failure);
+  }
+
+  onResponseStarted(): void {
+    this.responded = true;
+  }
+
+  onResponseStart(controller: Control, status: number): void {
+    // Informational responses (RFC 9110 §15.2) precede the final one.
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > informationalMax) {
+        this.#giveUp(new Failure('bad_gateway', 'The source sent too many 1xx responses.'));
+      } else if (status > 101) this.#interim?.(status, fieldsOf(controller));
+      return;
+    }
+    this.#head = { status, fields: fieldsOf(controller) };
+    const [length] = fieldLines(this.#head.fields, 'content-length');
+    if (length !== undefined) this.#missingBytes = Number(length);
+    this.#settle.resolve({
+      ...this.#head,
+      content: () => this.#content(),
+      trailers: () => this.#trailers,
+      discard: () => {
+        this.#abort();
+      },
+    });
+  }
+
+  onRequestUpgrade(controller: Control, status: number, _: unknown, connection: Duplex): void {
+    this.#ended = true;
+    this.#release();
+    // undici has removed its listeners. An error without a listener would end the process.
+    connection.on('error', () => undefined);
+    this.#settle.resolve({
+      status,
+      fields: fieldsOf(controller),
+      content: () => Buffer.alloc(0),
+      trailers: () => [],
+      discard: () => {
+        connection.destroy();
+      },
+      connection,
+    });
+  }
+
+  onResponseData(controller: Control, chunk: Buffer): void {
+    let isFull: boolean;
+    if (this.#stream === undefined) {
+      this.#unread.push(chunk);
+      this.#unreadBytes += chunk.length;
+      isFull = this.#unreadBytes >= outboundUnreadBytesMax;
+    } else {
+      countPassedBytes(chunk.length);
+      isFull = !this.#stream.push(chunk);
+    }
+    this.#missingBytes -= chunk.length;
+    // Nothing follows complete content. If undici is paused there and the connection ends, it takes
+    // the content for incomplete.
+    if (isFull && this.#missingBytes > 0) controller.pause();
+  }
+
+  onResponseEnd(controller: Control): void {
+    // undici treats a reset as the end of content without a length.
+    if (this.connection?.hasBrokenOff === true && this.#isUnframed) {
+      this.#fail(outboundFailure(connectionClosed()));
+      return;
+    }
+    this.#ended = true;
+    this.#trailers = textsOf(controller.rawTrailers);
+    if (this.connection !== undefined) this.connection.hasAnswered = true;
+    this.#release();
+    this.#stream?.push(null);
+  }
+
+  onResponseError(_: Control | null, error: Error): void {
+    // undici checks whether an idle connection has ended before it sends the request.
+    if (!this.hasBegun) this.wasUsed = this.connection?.hasAnswered === true;
+    this.#fail(outboundFailure(error));
+  }
+
+  get #isUnframed(): boolean {
+    const { status, fields } = this.#head ?? {};
+    return status !== undefined && endsWithConnection(this.#method, status, fields ?? []);
+  }
+
+  #content(): Buffer | Readable {
+    const unread = this.#unread;
+    this.#unread = [];
+    if (this.#ended) return unread.length === 1 && unread[0] ? unread[0] : Buffer.concat(unread);
+    const stream = new Readable({
+      read: () => {
+        this.#controller?.resume();
+      },
+      destroy: (error, done) => {
+        this.#abort();
+        done(error);
+      },
+    });
+    // An error may occur before the reader listens. The reader then finds the stream destroyed.
+    stream.on('error', () => undefined);
+    for (const chunk of unread) stream.push(chunk);
+    this.#stream = stream;
+    if (this.#failure !== undefined) stream.destroy(this.#failure);
+    return stream;
+  }
+
+  readonly #abort = (): void => {
+    this.#giveUp(new Failure('bad_gateway', 'The request was cancelled.'));
+  };
+
+  #giveUp(failure: Failure): void {
+    if (this.#ended || this.#failure !== undefined) return;
+    this.#fail(failure);
+    this.#controller?.abort(failure);
+  }
+
+  #fail(failure: Failure): void {
+    this.#release();
+    this.#failure ??= failure;
+    this.#settle.reject(this.#failure);
+    this.#stream?.destroy(this.#failure);
+  }
+
+  #release(): void {
+    clearTimeout(this.#waiting);
+    this.#signal.removeEventListener('abort', this.#abort);
+  }
+}
+
+function fieldsOf({ rawHeaders }: Control): readonly string[] {
+  const fields = textsOf(rawHeaders);
+  if (fields === rawHeaders) return fields;
+  const at = fields.findIndex(
+    (name, index) => index % 2 === 0 && name.toLowerCase() === 'content-length',
+  );
+  // undici reads `05` as a decimal number; another reader could take it for an octal one.
+  const length = at === -1 ? '' : (fields[at + 1] ?? '');
+  return length.startsWith('0') ? fields.with(at + 1, String(Number(length))) : fields;
+}
+
+/** Texts of one character a byte, without white space around them (RFC 9112 §5). */
+function textsOf(raw: unknown): readonly string[] {
+  const parts = (raw ?? []) as readonly Buffer[] | readonly string[];
+  return areTexts(parts) ? parts : readTexts(parts).map(trimOws);
+}
+
+function areTexts(parts: readonly Buffer[] | readonly string[]): parts is readonly string[] {
+  return parts.length === 0 || typeof parts[0] === 'string';
+}
+
+/** Decodes buffers. Most often all of them lie in one chunk, which is then decoded once. */
+function readTexts(parts: readonly Buffer[]): readonly string[] {
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const { buffer, byteOffset: start } = first;
+  const length = last.byteOffset + last.length - start;
+  const isOneChunk =
+    length <= headerBlockBytesMax && parts.every((part) => liesIn(part, buffer, start, length));
+  if (!isOneChunk) return parts.map((part) => part.toString('latin1'));
+  const text = Buffer.from(buffer, start, length).toString('latin1');
+  return parts.map((part) => {
+    const at = part.byteOffset - start;
+    return text.slice(at, at + part.length);
+  });
+}
+
+function liesIn(part: Buffer, buffer: ArrayBufferLike, start: number, length: number): boolean {
+  const at = part.byteOffset - start;
+  return part.buffer === buffer && at >= 0 && at + part.length <= length;
+}

@@ -1,0 +1,186 @@
+import type { Dispatcher } from 'undici';
+import { headerFieldsMax } from '../http/limits.ts';
+import { oneShotContentBytesMax, informationalMax } from './limits.ts';
+import type { ConnectionInfo, ConnectionAware } from './connection.ts';
+import { endsWithConnection } from './connection-end.ts';
+import { connectionClosed, isLostConnection } from './failure.ts';
+import { outboundProblem, problemOf, type OutboundProblem } from './problem.ts';
+
+/** A short request, of whose response only the beginning is read. */
+export interface OneShotOptions {
+  /** `scheme://host[:port]` of http or https. */
+  readonly origin: string;
+  /** Path and query, percent-encoded. */
+  readonly target: string;
+  readonly method: string;
+  /**
+   * Name, value, name, value; no Transfer-Encoding, Connection, Keep-Alive, Upgrade or Expect, and
+   * Content-Length is added.
+   */
+  readonly fields: readonly string[];
+  readonly body: Buffer;
+  /** Called right before the first byte is sent; false cancels the request. */
+  readonly mayBegin?: () => boolean;
+  /** Cancels the request at any time. */
+  readonly signal?: AbortSignal;
+}
+
+/** The response to a OneShotRequest. */
+export interface OneShotResponse {
+  /** Undefined if no complete header section arrived. */
+  readonly status: number | undefined;
+  /** The Retry-After field of a response other than 2xx, as it was sent. */
+  readonly retryAfter: string | undefined;
+  /** The header fields of the response, as they were sent: name, value, name, value. */
+  readonly fields: readonly string[];
+  /** The beginning of the content, without decoding. */
+  readonly content: Buffer;
+  /** Why there is no status, or why the content is incomplete. */
+  readonly problem: OutboundProblem | undefined;
+}
+
+const noContent = Buffer.alloc(0);
+
+/**
+ * A short request and its response, driven by undici's callbacks, also those of a repetition of the
+ * request. `answer` never rejects.
+ */
+export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAware {
+  readonly answer: Promise<OneShotResponse>;
+  connection?: ConnectionInfo;
+  readonly #resolve: (answer: OneShotResponse) => void;
+  readonly #sendAgain: (exchange: OneShotRequest) => void;
+  readonly #timer: NodeJS.Timeout;
+  readonly #mayBegin: (() => boolean) | undefined;
+  readonly #signal: AbortSignal | undefined;
+  #controller: Dispatcher.DispatchController | undefined;
+  #wasUsed = false;
+  #hasResponded = false;
+  #isOver = false;
+  #informational = 0;
+  /** Whether the content ends with the connection. */
+  #isUnframed = false;
+  readonly #method: string;
+  #status: number | undefined;
+  #retryAfter: string | undefined;
+  #fields: readonly string[] = [];
+  #content: Buffer = noContent;
+
+  /**
+   * `timeoutMs` limits the whole exchange; `sendAgain` repeats the request over a new connection.
+   */
+  constructor(
+    { method, mayBegin, signal }: Pick<OneShotOptions, 'method' | 'mayBegin' | 'signal'>,
+    timeoutMs: number,
+    sendAgain: (exchange: OneShotRequest) => void,
+  ) {
+    const { promise, resolve } = Promise.withResolvers<OneShotResponse>();
+    this.answer = promise;
+    this.#resolve = resolve;
+    this.#sendAgain = sendAgain;
+    this.#method = method;
+    this.#mayBegin = mayBegin;
+    this.#signal = signal;
+    signal?.addEventListener('abort', this.#cancel, { once: true });
+    this.#timer = setTimeout(() => {
+      this.#giveUp(outboundProblem(this.#controller === undefined ? 'connect_timeout' : 'timeout'));
+    }, timeoutMs);
+    if (signal?.aborted === true) this.#cancel();
+  }
+
+  onRequestStart(controller: Dispatcher.DispatchController): void {
+    this.#controller = controller;
+    this.connection?.begin();
+    this.#wasUsed = this.connection?.hasAnswered === true;
+    if (!this.#isOver && this.#mayBegin?.() === false) this.#cancel();
+    else if (this.#isOver) controller.abort(over);
+  }
+
+  onResponseStarted(): void {
+    this.#hasResponded = true;
+  }
+
+  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
+    const fields = controller.rawHeaders as readonly Buffer[];
+    if (fields.length > 2 * headerFieldsMax) {
+      this.#giveUp(outboundProblem('header'));
+      return;
+    }
+    // Informational responses (RFC 9110 §15.2) precede the final one.
+    if (status < 200) {
+      this.#informational += 1;
+      if (this.#informational > informationalMax) this.#giveUp(outboundProblem('malformed'));
+      return;
+    }
+    this.#status = status;
+    this.#fields = fields.map((field) => field.toString('latin1'));
+    this.#isUnframed = endsWithConnection(this.#method, status, this.#fields);
+    if (status >= 300) this.#retryAfter = fieldOf(fields, 'retry-after');
+  }
+
+  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+    const left = oneShotContentBytesMax - this.#content.length;
+    const taken = chunk.length > left ? chunk.subarray(0, left) : chunk;
+    this.#content = this.#content.length === 0 ? taken : Buffer.concat([this.#content, taken]);
+    // The rest of the content is not needed.
+    if (chunk.length > left) this.#giveUp(undefined);
+  }
+
+  onResponseEnd(): void {
+    // undici treats a reset as the end of content without a length.
+    if (this.connection?.hasBrokenOff === true && this.#isUnframed) {
+      this.#finish(problemOf(connectionClosed(), true));
+      return;
+    }
+    if (this.connection !== undefined) this.connection.hasAnswered = true;
+    this.#finish(undefined);
+  }
+
+  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+    if (this.#isOver) return;
+    // undici checks whether an idle connection has ended before it sends the request.
+    if (this.#controller === undefined) this.#wasUsed = this.connection?.hasAnswered === true;
+    if (this.#wasUsed && !this.#hasResponded && isLostConnection(error)) {
+      this.#wasUsed = false;
+      this.#controller = undefined;
+      this.#sendAgain(this);
+      return;
+    }
+    this.#finish(problemOf(error, this.#controller !== undefined));
+  }
+
+  readonly #cancel = (): void => {
+    this.#giveUp(outboundProblem('cancelled'));
+  };
+
+  #giveUp(problem: OutboundProblem | undefined): void {
+    this.#finish(problem);
+    this.#controller?.abort(over);
+  }
+
+  #finish(problem: OutboundProblem | undefined): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#signal?.removeEventListener('abort', this.#cancel);
+    this.#resolve({
+      status: this.#status,
+      retryAfter: this.#retryAfter,
+      fields: this.#fields,
+      content: this.#content,
+      problem,
+    });
+  }
+}
+
+const over = new Error('The exchange is over.');
+
+function fieldOf(fields: readonly Buffer[], name: string): string | undefined {
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const found = fields[at];
+    if (found?.length === name.length && found.toString('latin1').toLowerCase() === name) {
+      return fields[at + 1]?.toString('latin1');
+    }
+  }
+  return undefined;
+}

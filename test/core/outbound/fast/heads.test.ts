@@ -1,0 +1,214 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { headerBlockBytesMax } from '../../../../src/core/http/limits.ts';
+import {
+  getHead,
+  HeadReader,
+  parseResponseHead,
+} from '../../../../src/core/outbound/fast/heads.ts';
+import {
+  ChunkedContent,
+  CloseDelimitedContent,
+  SizedContent,
+} from '../../../../src/core/outbound/fast/response-content.ts';
+
+suite('the head of a GET', () => {
+  const origin = new URL('http://src.example:8080');
+  const headOf = (headers: readonly string[], path = '/a?b', to = origin): string | undefined =>
+    getHead({ path, headers }, to);
+
+  test('has the target, Host and the given fields', () => {
+    assert.equal(
+      headOf(['accept', '*/*', 'x-a', 'caf\xe9', 'x-b', '']),
+      'GET /a?b HTTP/1.1\r\nhost: src.example:8080\r\nconnection: keep-alive\r\n' +
+        'accept: */*\r\nx-a: caf\xe9\r\nx-b: \r\n\r\n',
+    );
+  });
+
+  test('has one Host field, the given one', () => {
+    assert.equal(
+      headOf(['Host', 'other.example']),
+      'GET /a?b HTTP/1.1\r\nhost: other.example\r\nconnection: keep-alive\r\n\r\n',
+    );
+  });
+
+  test('names another host only without TLS, where no certificate has to match', () => {
+    const https = new URL('https://src.example');
+    assert.notEqual(headOf([], '/', https), undefined);
+    assert.equal(headOf(['host', 'other.example'], '/', https), undefined);
+  });
+
+  const refused: Readonly<Record<string, string | undefined>> = {
+    'a line end in the target': headOf([], '/a HTTP/1.1\r\nx: y'),
+    'a target that is not a path': headOf([], 'http://other.example/'),
+    'a line end in a value': headOf(['x', 'a\r\nb: c']),
+    'a line end in a name': headOf(['x\r\ny', 'z']),
+    'a space in a name': headOf(['x y', 'z']),
+    'an empty name': headOf(['', 'z']),
+    'a control character': headOf(['x', 'a\0']),
+    'a character that is not a byte': headOf(['x', '€']),
+    'Transfer-Encoding': headOf(['Transfer-Encoding', 'chunked']),
+    'Content-Length': headOf(['content-length', '5']),
+    Connection: headOf(['connection', 'close']),
+  };
+  for (const [what, head] of Object.entries(refused)) {
+    test(`is refused with ${what}`, () => {
+      assert.equal(head, undefined);
+    });
+  }
+});
+
+const ok = 'HTTP/1.1 200 OK\r\n';
+const length = 'Content-Length: 5\r\n';
+
+suite('the head of a response', () => {
+  test('has the fields as they were sent, without the spaces around values', () => {
+    const fields = 'cONTENT-lENGTH: 5\r\nX-A: \t a b\t \r\nX-Empty:\r\nX-A: \xe9\r\n';
+    const head = parseResponseHead(`HTTP/1.1 404 Not Found\r\n${fields}`);
+    assert.equal(head?.status, 404);
+    assert.deepEqual(head.fields, [
+      ...['cONTENT-lENGTH', '5', 'X-A', 'a b', 'X-Empty', '', 'X-A', '\xe9'],
+    ]);
+  });
+
+  const statuses: Readonly<Record<string, number>> = {
+    'HTTP/1.1 200\r\n': 200,
+    'HTTP/1.0 200 \r\n': 200,
+    'HTTP/1.1 103 Early Hints\r\n': 103,
+    'HTTP/1.1 599 caf\xe9\r\n': 599,
+    'HTTP/1.1 999 \0\r\n': 999,
+  };
+  for (const [line, status] of Object.entries(statuses)) {
+    test(`has the status of ${JSON.stringify(line)}`, () => {
+      assert.equal(parseResponseHead(line + length)?.status, status);
+    });
+  }
+
+  const chunked = 'Transfer-Encoding: chunked\r\n';
+  const framings: readonly (readonly [string, new (length: number) => object])[] = [
+    [ok + length, SizedContent],
+    [`${ok}Content-Length: 0\r\n`, SizedContent],
+    [`${ok}Transfer-Encoding: Chunked\r\n`, ChunkedContent],
+    [`${ok}Transfer-Encoding: gzip, chunked\r\n`, ChunkedContent],
+    [`${ok}Transfer-Encoding: gzip\r\n${chunked}`, ChunkedContent],
+    [`${ok}Transfer-Encoding: chunked, gzip\r\n`, CloseDelimitedContent],
+    [`${ok}Transfer-Encoding:\r\n`, CloseDelimitedContent],
+    [ok, CloseDelimitedContent],
+    ['HTTP/1.0 200 OK\r\n', CloseDelimitedContent],
+    ['HTTP/1.1 204 No Content\r\n', SizedContent],
+    [`HTTP/1.1 204 No Content\r\n${chunked}`, SizedContent],
+    ['HTTP/1.1 304 Not Modified\r\n', SizedContent],
+  ];
+  for (const [head, content] of framings) {
+    test(`decides how content is framed: ${JSON.stringify(head)}`, () => {
+      assert.ok(parseResponseHead(head)?.content instanceof content);
+    });
+  }
+
+  for (const status of ['103 Early Hints', '204 No Content', '304 Not Modified']) {
+    test(`says that there is no content, whatever length it names: ${status}`, () => {
+      const { content } = parseResponseHead(`HTTP/1.1 ${status}\r\n${length}`) ?? {};
+      assert.equal(content?.isComplete, true);
+    });
+  }
+
+  test('has a Content-Length without leading zeros, which some clients read as octal', () => {
+    const head = parseResponseHead(`${ok}Content-Length: ${'0'.repeat(40)}5\r\n`);
+    assert.deepEqual(head?.fields, ['Content-Length', '5']);
+  });
+
+  const lifetimes: readonly (readonly [string, number | undefined])[] = [
+    [ok + length, undefined],
+    [`${ok}${length}Keep-Alive: timeout=5\r\n`, 5],
+    [`${ok}${length}Keep-Alive: Timeout=60, max=100\r\n`, 60],
+    [`${ok}${length}Keep-Alive: max=1000, timeout=7\r\n`, 7],
+    [`${ok}${length}Keep-Alive: max=1000\r\n`, undefined],
+    [`${ok}${length}Keep-Alive: timeout=soon\r\n`, undefined],
+    [`${ok}${length}Keep-Alive: xtimeout=5\r\n`, undefined],
+    [`${ok}${length}Connection: Close\r\n`, 0],
+    [`${ok}${length}Connection: x, close\r\nKeep-Alive: timeout=5\r\n`, 0],
+    [`${ok}${length}Connection: close\r\nConnection: keep-alive\r\n`, 0],
+    [`HTTP/1.0 200 OK\r\n${length}`, 0],
+    [`HTTP/1.0 200 OK\r\n${length}Connection: keep-alive\r\n`, undefined],
+    [ok, 0],
+  ];
+  for (const [head, seconds] of lifetimes) {
+    test(`says how long the connection stays open: ${JSON.stringify(head)}`, () => {
+      const parsed = parseResponseHead(head);
+      assert.ok(parsed);
+      assert.equal(parsed.keepAliveSeconds, seconds);
+    });
+  }
+
+  const invalid: Readonly<Record<string, string>> = {
+    'another version': `HTTP/1.2 200 OK\r\n${length}`,
+    'a version with more digits': `HTTP/1.10 200 OK\r\n${length}`,
+    'a switch to another protocol': `HTTP/1.1 101 OK\r\nUpgrade: h2c\r\n`,
+    'a status of two digits': `HTTP/1.1 20 OK\r\n${length}`,
+    'a status of four digits': `HTTP/1.1 2000 OK\r\n${length}`,
+    'a status below 100': `HTTP/1.1 099 OK\r\n${length}`,
+    'two spaces before the status': `HTTP/1.1  200 OK\r\n${length}`,
+    'an empty line before it': `\r\n${ok}${length}`,
+    'an empty line in it': `${ok}${length}\r\n`,
+    'no end of its last line': `${ok}Content-Length: 5`,
+    'a bare line feed': `${ok}X: a\n${length}`,
+    'a bare carriage return': `${ok}X: a\rb\r\n${length}`,
+    'a control character in a value': `${ok}X: a\x01b\r\n${length}`,
+    'a folded line': `${ok}X: a\r\n b\r\n${length}`,
+    'a space before a colon': `${ok}Content-Length : 5\r\n`,
+    'a line without a colon': `${ok}X\r\n${length}`,
+    'a field without a name': `${ok}: x\r\n${length}`,
+    'more bytes than a header section may have': `${ok}A: ${'a'.repeat(headerBlockBytesMax)}\r\n`,
+    'two lengths': `${ok}${length}Content-Length: 6\r\n`,
+    'the same length twice': ok + length + length,
+    'two lengths in one field': `${ok}Content-Length: 5, 5\r\n`,
+    'an empty length': `${ok}Content-Length:\r\n`,
+    'a length with a sign': `${ok}Content-Length: +5\r\n`,
+    'a length beyond 2^53': `${ok}Content-Length: ${'9'.repeat(16)}\r\n`,
+    'a length before a transfer coding': `${ok}${length}${chunked}`,
+    'a length after a transfer coding': `${ok}${chunked}${length}`,
+  };
+  for (const [what, text] of Object.entries(invalid)) {
+    test(`is refused with ${what}`, () => {
+      assert.equal(parseResponseHead(text), undefined);
+    });
+  }
+});
+
+suite('the reader of heads', () => {
+  const head = ok + length;
+
+  test('returns a head and the bytes after it, in any fragmentation', () => {
+    const bytes = Buffer.from(`${head}\r\nhello`);
+    for (let cut = 1; cut < bytes.length; cut += 1) {
+      const reader = new HeadReader();
+      const first = reader.read(bytes.subarray(0, cut));
+      const read = first === 'incomplete' ? reader.read(bytes.subarray(cut)) : first;
+      assert.ok(typeof read !== 'string');
+      assert.equal(read.text, head);
+      assert.ok('hello'.startsWith(read.rest.toString()));
+    }
+    const reader = new HeadReader();
+    const reads = Array.from(bytes.subarray(0, -5), (byte) => reader.read(Buffer.of(byte)));
+    assert.deepEqual(reads.pop(), { text: head, rest: Buffer.alloc(0) });
+    assert.ok(reads.every((read) => read === 'incomplete'));
+  });
+
+  test('returns one head after the other', () => {
+    const reader = new HeadReader();
+    assert.equal(reader.read(Buffer.from('HTTP/1.1 103 Early')), 'incomplete');
+    const interim = reader.read(Buffer.from(` Hints\r\n\r\n${head}\r\nhello`));
+    assert.ok(typeof interim !== 'string');
+    assert.equal(interim.text, 'HTTP/1.1 103 Early Hints\r\n');
+    const final = reader.read(interim.rest);
+    assert.ok(typeof final !== 'string');
+    assert.deepEqual([final.text, final.rest.toString()], [head, 'hello']);
+  });
+
+  test('ends where a head has no end', () => {
+    const reader = new HeadReader();
+    const endless = Buffer.alloc(headerBlockBytesMax, 'x');
+    assert.equal(reader.read(endless), 'incomplete');
+    assert.equal(reader.read(endless), 'too_large');
+  });
+});
