@@ -2,7 +2,7 @@ import type { Config, ConfigResult } from './core/config/config.ts';
 import { makeFirstKey } from './first-start.ts';
 import type { Logs } from './core/report/log.ts';
 import { prepareData, type FolderOptions } from './prepare-data.ts';
-import type { PortOptions } from './server/server.ts';
+import type { PortOptions } from './core/server/server.ts';
 import { startServing, type ServingOptions } from './serving-process.ts';
 
 /** A running Waymark. */

@@ -1,4 +1,4 @@
-import type { OperationDescription } from '../../src/api/operation.ts';
+import type { OperationDescription } from '../../src/core/operations/operation.ts';
 import { operations } from '../../src/api/table.ts';
 import {
   failuresOf,
@@ -12,7 +12,7 @@ import { exampleInput } from '../../src/modules/docs/example.ts';
 import { statusOf } from '../../src/core/http/status.ts';
 import type { JsonObject } from '../../src/core/values/json/json.ts';
 import type { FailureCode, ProblemReason } from '../../src/core/values/failure.ts';
-import { boundBehaviours } from '../../src/api/bounds/operations.ts';
+import { boundBehaviours } from '../../src/core/operations/bounds/operations.ts';
 import { boundScopes, scopes, type Scope } from '../../src/core/values/key.ts';
 import type { DocumentedCommand } from './commands.ts';
 import { markdownTable, membersTable } from './schema-text.ts';

@@ -2,7 +2,7 @@ import { engineSchemas } from '../../src/modules/rules/operations/enginedata.ts'
 import { kindSchemas } from '../../src/modules/rules/operations/kind-schemas.ts';
 import { fieldDefinitions } from '../../src/modules/rules/operations/fields.ts';
 import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
-import { conditionTypes } from '../../src/breadcrumbs/conditions/table.ts';
+import { conditionTypes } from '../../src/core/pipeline/conditions/table.ts';
 import { hookSchema } from '../../src/modules/webhooks/operations/hook-schema.ts';
 import { knownEventTypes } from '../../src/core/log/events/event-types.ts';
 import type { JsonObject } from '../../src/core/values/json/json.ts';

@@ -1,4 +1,4 @@
-import { recordSchemas } from '../../src/api/records/schema.ts';
+import { recordSchemas } from '../../src/core/operations/records/schema.ts';
 import { engineSchemas } from '../../src/modules/rules/operations/enginedata.ts';
 import { kindSchemas } from '../../src/modules/rules/operations/kind-schemas.ts';
 import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';

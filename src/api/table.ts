@@ -33,9 +33,9 @@ import {
   readSession,
 } from '../modules/console/sessions/sessions.ts';
 import { authenticateSession, unsubscribeSession } from '../modules/console/sessions/session.ts';
-import type { OperationDefinition } from './operation.ts';
-import type { RecordFamily, RecordFields } from './records/family.ts';
-import { recordOperations } from './records/operations.ts';
+import type { OperationDefinition } from '../core/operations/operation.ts';
+import type { RecordFamily, RecordFields } from '../core/operations/records/family.ts';
+import { recordOperations } from '../core/operations/records/operations.ts';
 import { insertFromNode } from '../modules/nodes/operations/insert.ts';
 import { followLog, readLogEnd, readLogRows } from '../modules/nodes/operations/log.ts';
 import { discardEntry, listOutbox, retryEntry } from '../modules/nodes/operations/outbox.ts';

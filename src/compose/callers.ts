@@ -1,4 +1,4 @@
-import { createAuthenticate, type Authenticate } from '../api/keys/authenticate.ts';
+import { createAuthenticate, type Authenticate } from '../core/operations/keys/authenticate.ts';
 import {
   followerSessions,
   loggedSessions,

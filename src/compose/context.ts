@@ -1,7 +1,7 @@
 import type { Passwords } from '../modules/access/passwords.ts';
 import type { RateParts } from '../modules/rates/rates.ts';
-import type { createWrongKeys } from '../api/keys/authenticate.ts';
-import type { KeyRates } from '../api/keys/key-rates.ts';
+import type { createWrongKeys } from '../core/operations/keys/authenticate.ts';
+import type { KeyRates } from '../core/operations/keys/key-rates.ts';
 import type { KeyUseRecorder } from '../modules/keys/key-use-recorder.ts';
 import type { AnonymousWrites } from '../modules/tables/rows/anonymous-writes.ts';
 import type { CertificateState, ConfigurationState } from '../modules/status/server-status.ts';

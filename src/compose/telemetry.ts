@@ -1,4 +1,4 @@
-import type { Execute } from '../api/execute.ts';
+import type { Execute } from '../core/operations/execute.ts';
 import { tracedExecute } from '../modules/telemetry/traced-execute.ts';
 import type { Config } from '../core/config/config.ts';
 import type { Tracer } from '../core/report/trace.ts';

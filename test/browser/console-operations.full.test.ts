@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test, type TestContext } from 'node:test';
 import { httpSource } from '../core/outbound/sources.ts';
-import { startTlsSite } from '../server/tls/tls-rig.ts';
+import { startTlsSite } from '../core/server/tls/tls-rig.ts';
 import { assertOpenToAll } from './axe.ts';
 import { assertReadable, oneBrowser, sizes } from './browser.ts';
 import type { TestSite } from '../harness.ts';

@@ -19,7 +19,7 @@ import {
   workersOf,
   type Served,
 } from '../process.ts';
-import { openSocket, readToClose } from '../server/raw-client.ts';
+import { openSocket, readToClose } from '../core/pipeline/raw-client.ts';
 
 const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };
 

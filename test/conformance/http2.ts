@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { stripVTControlCharacters } from 'node:util';
 import { startSite } from '../harness.ts';
-import { startTlsSite } from '../server/tls/tls-rig.ts';
+import { startTlsSite } from '../core/server/tls/tls-rig.ts';
 
 /**
  * Runs h2spec, which tests a server against RFC 7540 and 7541, over TLS and without it (h2c with

@@ -4,16 +4,16 @@
 // more streams than it allows, or uses more than 200 ms of CPU time for a piece of bytes.
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { encodeFields } from '../../src/server/h2/hpack/encoder.ts';
-import { Http2Connection } from '../../src/server/h2/connection.ts';
-import { http2ConcurrentStreamsMax } from '../../src/server/h2/limits.ts';
-import { SharedBytes } from '../../src/server/h2/shared-bytes.ts';
-import type { Stream } from '../../src/server/h2/stream.ts';
-import { extensionCases } from '../server/h2/corpus/extensions.ts';
-import { frameCases } from '../server/h2/corpus/frames.ts';
-import { hpackCases } from '../server/h2/corpus/hpack.ts';
-import { messageCases } from '../server/h2/corpus/messages.ts';
-import { frame, preface } from '../server/h2/raw-client.ts';
+import { encodeFields } from '../../src/core/server/h2/hpack/encoder.ts';
+import { Http2Connection } from '../../src/core/server/h2/connection.ts';
+import { http2ConcurrentStreamsMax } from '../../src/core/server/h2/limits.ts';
+import { SharedBytes } from '../../src/core/server/h2/shared-bytes.ts';
+import type { Stream } from '../../src/core/server/h2/stream.ts';
+import { extensionCases } from '../core/server/h2/corpus/extensions.ts';
+import { frameCases } from '../core/server/h2/corpus/frames.ts';
+import { hpackCases } from '../core/server/h2/corpus/hpack.ts';
+import { messageCases } from '../core/server/h2/corpus/messages.ts';
+import { frame, preface } from '../core/server/h2/raw-client.ts';
 import { Random } from './random.ts';
 
 const seconds = Number(process.argv[2] ?? 60);

@@ -4,7 +4,11 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { wrongKeysPerMinuteMax } from '../../src/modules/keys/limits.ts';
 import { anonymousWritesPerMinuteMax } from '../../src/modules/tables/rows/limits.ts';
-import { readBodyBytesMax, requestTimeoutMs, socketFrameBytesMax } from '../../src/api/limits.ts';
+import {
+  readBodyBytesMax,
+  requestTimeoutMs,
+  socketFrameBytesMax,
+} from '../../src/core/operations/limits.ts';
 import { connectionsMax } from '../../src/core/config/limits.ts';
 import { sections } from '../../src/core/config/schema.ts';
 import {
@@ -18,10 +22,10 @@ import { limitMessages, type LimitName } from '../../src/core/values/limit.ts';
 import { jsonDepthMax } from '../../src/core/values/limits.ts';
 import { fetchesPerAddressMax } from '../../src/modules/proxy/limits.ts';
 import * as access from '../../src/modules/access/limits.ts';
-import * as h1 from '../../src/server/h1/limits.ts';
-import * as h2 from '../../src/server/h2/limits.ts';
-import * as server from '../../src/server/limits.ts';
-import * as websocket from '../../src/server/websocket/limits.ts';
+import * as h1 from '../../src/core/server/h1/limits.ts';
+import * as h2 from '../../src/core/server/h2/limits.ts';
+import * as server from '../../src/core/server/limits.ts';
+import * as websocket from '../../src/core/server/websocket/limits.ts';
 import { liveReadersMax, liveRowsMax, stateReadersMax } from '../../src/core/report/limits.ts';
 import { outboxMaxDefault } from '../../src/core/log/limits.ts';
 import { sizeText } from '../../src/core/values/units.ts';

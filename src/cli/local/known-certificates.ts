@@ -2,12 +2,15 @@ import { AcmeFolder } from '../../modules/acme/folder.ts';
 import type { CertificateState } from '../../modules/status/server-status.ts';
 import type { Config } from '../../core/config/config.ts';
 import { allCertificateWarnings, certificateWarnings } from '../../core/config/warnings.ts';
-import { certificateState, loadOnDemandCertificates } from '../../server/tls/certificate-states.ts';
+import {
+  certificateState,
+  loadOnDemandCertificates,
+} from '../../core/server/tls/certificate-states.ts';
 import {
   loadAcmeCertificate,
   loadCertificate,
   type LoadedCertificate,
-} from '../../server/tls/loaded-certificate.ts';
+} from '../../core/server/tls/loaded-certificate.ts';
 import { table } from '../remote/client-command.ts';
 
 /** The certificates of a server as its files have them, and what is wrong with them. */

@@ -1,7 +1,7 @@
 import { InvalidArgumentError } from 'commander';
-import { createProtectedPaths } from '../../access/protected-paths.ts';
+import { createProtectedPaths } from '../../core/pipeline/protected-paths.ts';
 import { signedQuery } from '../../modules/access/signed-links.ts';
-import { parseUrl } from '../../api/rules/place.ts';
+import { parseUrl } from '../../core/operations/place.ts';
 import type { AccessConfig, Config } from '../../core/config/config.ts';
 import { readLinkKeys } from '../../core/config/secrets-keys.ts';
 import { now } from '../../core/values/clock.ts';

@@ -1,4 +1,4 @@
-import { previewFields } from '../../breadcrumbs/conditions/table.ts';
+import { previewFields } from '../../core/pipeline/conditions/table.ts';
 import type { Operations } from '../../client/operations.ts';
 import { writeLine, type DefineCommand } from '../command.ts';
 import { choiceOption, jsonOption } from '../options.ts';

@@ -1,4 +1,4 @@
-import type { OperationDescription } from '../../api/operation.ts';
+import type { OperationDescription } from '../../core/operations/operation.ts';
 import { operations } from '../../api/table.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { callApi } from './api-client.ts';

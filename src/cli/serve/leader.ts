@@ -5,7 +5,7 @@ import { endAtOnce } from './end-at-once.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../../core/values/failure.ts';
 import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
-import { TicketKey } from '../../server/tls/ticket-key.ts';
+import { TicketKey } from '../../core/server/tls/ticket-key.ts';
 
 /**
  * A worker's channel to the leading process. Only that process reads the ini file, so that workers

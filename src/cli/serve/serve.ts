@@ -25,7 +25,7 @@ import {
   matchSockets,
   type ListeningSocket,
 } from '../../server/listening/inherited-sockets.ts';
-import { Certificates } from '../../server/tls/certificates.ts';
+import { Certificates } from '../../core/server/tls/certificates.ts';
 import { Notices } from '../../core/log/shared/notices.ts';
 import type { Store } from '../../core/log/store.ts';
 import { UsageError, type DefineCommand, type Terminal } from '../command.ts';

@@ -3,8 +3,8 @@ import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promi
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
-import { returnHandedOver, watchAcceptors } from '../../server/listening/node-internals.ts';
-import { TicketKey } from '../../server/tls/ticket-key.ts';
+import { returnHandedOver, watchAcceptors } from '../../core/server/listening/node-internals.ts';
+import { TicketKey } from '../../core/server/tls/ticket-key.ts';
 import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from '../limits.ts';
 import { ownCommand } from '../own-command.ts';
 import { serializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';

@@ -13,7 +13,7 @@ import {
   unreadPerAddressBytesMax,
   unreadPerKeyBytesMax,
   unreadWithoutKeyBytesMax,
-} from '../../server/limits.ts';
+} from '../server/limits.ts';
 import { SharedLimit } from './shared-limit.ts';
 import { UnreadAnswers } from './unread-answers.ts';
 

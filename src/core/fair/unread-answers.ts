@@ -1,5 +1,5 @@
 import type { Caller } from '../values/key.ts';
-import { unreadPieceBytesMin } from '../../server/limits.ts';
+import { unreadPieceBytesMin } from '../server/limits.ts';
 import type { Allocation, SharedLimit } from './shared-limit.ts';
 
 /** Content in memory, and the number of answers with it. */

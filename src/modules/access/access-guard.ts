@@ -2,7 +2,7 @@ import type { AccessConfig, DiskMount } from '../../core/config/config.ts';
 import { prefersHtml } from '../../core/http/representation/negotiation.ts';
 import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
 import { isRead, type Fields } from '../../core/http/request.ts';
-import type { AccessExplanation } from '../../model/explanation.ts';
+import type { AccessExplanation } from '../../core/pipeline/explanation.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';
 import { encodePath, sentUrlOf } from '../../core/values/path.ts';
 import { unknownSection } from '../rules/rule.ts';
@@ -17,7 +17,7 @@ import {
   type Unmet,
 } from './conditions.ts';
 import { withoutSpoofed, withoutSpoofedTrailers } from './forward.ts';
-import { createProtectedPaths } from '../../access/protected-paths.ts';
+import { createProtectedPaths } from '../../core/pipeline/protected-paths.ts';
 
 /** An admitted request, as its source gets it. */
 interface Admitted {

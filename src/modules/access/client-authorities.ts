@@ -9,8 +9,8 @@ import type {
 } from '../../core/values/network/client-certificate.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Log } from '../../core/report/log.ts';
-import { askForCertificate } from '../../server/listening/node-internals.ts';
-import type { ActivePair } from '../../server/tls/loaded-certificate.ts';
+import { askForCertificate } from '../../core/server/listening/node-internals.ts';
+import type { ActivePair } from '../../core/server/tls/loaded-certificate.ts';
 
 /** The parts of an access rule that decide which clients need a certificate. */
 type CertificateRule = Pick<AccessConfig, 'origin' | 'clientCertificate'>;

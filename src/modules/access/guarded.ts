@@ -2,14 +2,14 @@ import { explainNoSection, noSection, type AccessGuard, type Admission } from '.
 import type { ResolvedBreadcrumb } from '../breadcrumbs/resolve.ts';
 import { privateReply, type Reply } from '../../core/http/reply.ts';
 import type { AccessClient, ContentRequest } from '../../core/http/request.ts';
-import type { AccessExplanation, Explanation } from '../../model/explanation.ts';
+import type { AccessExplanation, Explanation } from '../../core/pipeline/explanation.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';
 import { pathOfText, requestPathOf } from '../../core/values/path.ts';
 import { accessOf, type Rule } from '../rules/rule.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
-import type { PageRequest } from '../../rules/source.ts';
+import type { PageRequest } from '../../core/pipeline/source.ts';
 import type { GuardedRequest } from './access-request.ts';
-import type { Precedence } from '../../site/precedence.ts';
+import type { Precedence } from '../../core/pipeline/precedence.ts';
 
 /**
  * The reply to a request that the guard admits, or the reply that it makes instead. Throws or

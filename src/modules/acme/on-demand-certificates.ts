@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
 import type { AcmeStore } from './acme-store.ts';
 import type { Permissions } from './permissions.ts';
-import { isPublicName } from '../../acme/public-name.ts';
+import { isPublicName } from '../../core/server/tls/public-name.ts';
 import type { CertificateState } from '../status/server-status.ts';
 import {
   onDemandCheckMs,
@@ -9,9 +9,12 @@ import {
   onDemandLookMs,
   onDemandUseMs,
   onDemandWaitingMax,
-} from '../../server/limits.ts';
-import { certificateState, loadOnDemandCertificates } from '../../server/tls/certificate-states.ts';
-import { loadAcmeCertificate, type ActivePair } from '../../server/tls/loaded-certificate.ts';
+} from '../../core/server/limits.ts';
+import {
+  certificateState,
+  loadOnDemandCertificates,
+} from '../../core/server/tls/certificate-states.ts';
+import { loadAcmeCertificate, type ActivePair } from '../../core/server/tls/loaded-certificate.ts';
 
 interface OnDemandParts {
   readonly store: AcmeStore;

@@ -10,7 +10,7 @@ import {
   type BreadcrumbStart,
   type BreadcrumbVisit,
 } from './resolve.ts';
-import type { Branch } from '../../breadcrumbs/when.ts';
+import type { Branch } from '../../core/pipeline/conditions/when.ts';
 
 /** What one branch of a breadcrumb answers, to visitors who meet its conditions. */
 export interface BranchOutcome {

@@ -2,14 +2,14 @@ import { type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { isTarget } from '../rules/rule.ts';
 import type { StoredRule } from '../rules/rule.ts';
 import { destinationOf, type Destination, type BranchTarget } from './destination.ts';
-import type { EvaluationContext } from '../../breadcrumbs/evaluation-context.ts';
+import type { EvaluationContext } from '../../core/pipeline/conditions/evaluation-context.ts';
 import {
   chooseBranch,
   dependenciesOf,
   parseWhen,
   type Branch,
   type Dependencies,
-} from '../../breadcrumbs/when.ts';
+} from '../../core/pipeline/conditions/when.ts';
 
 /** The parsed enginedata of a resolve rule, before its targets are combined with its rule. */
 interface WrittenBreadcrumb {

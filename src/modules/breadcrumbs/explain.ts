@@ -4,12 +4,12 @@ import type {
   Explanation,
   ExplainedSource,
   BranchExplanation,
-} from '../../model/explanation.ts';
+} from '../../core/pipeline/explanation.ts';
 import { isValidAt, unmatchableOrigin, type StoredRule } from '../rules/rule.ts';
 import { explainCandidates, explainSilent } from '../rules/find.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
-import { replyOrFailure, type ExplainedReply } from '../../rules/source.ts';
-import { EvaluationContext } from '../../breadcrumbs/evaluation-context.ts';
+import { replyOrFailure, type ExplainedReply } from '../../core/pipeline/source.ts';
+import { EvaluationContext } from '../../core/pipeline/conditions/evaluation-context.ts';
 import { chooseRenderBranch, type RenderWhen } from './render-when.ts';
 import {
   breadcrumbCandidates,
@@ -18,7 +18,7 @@ import {
   type BreadcrumbHop,
   type BreadcrumbVisit,
 } from './resolve.ts';
-import { firstFailing, type Branch } from '../../breadcrumbs/when.ts';
+import { firstFailing, type Branch } from '../../core/pipeline/conditions/when.ts';
 
 /**
  * Explains a resolve rule: its branches, and the look-ups of the keys that it leads over. The id is

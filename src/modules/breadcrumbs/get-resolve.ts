@@ -2,11 +2,15 @@ import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts
 import type { ResolvedBreadcrumb } from './resolve.ts';
 import type { CountVisit } from './visit-counter.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
-import { asOfProperty, timeThen } from '../../api/records/moment.ts';
-import { defineOperation, type Call, type OperationResult } from '../../api/operation.ts';
-import type { SiteAccess } from '../../site/site-access.ts';
+import { asOfProperty, timeThen } from '../../core/operations/records/moment.ts';
+import {
+  defineOperation,
+  type Call,
+  type OperationResult,
+} from '../../core/operations/operation.ts';
+import type { SiteAccess } from '../../core/pipeline/site-access.ts';
 import { breadcrumbSite, clientOf, type PageParts } from '../rules/operations/page-lookup.ts';
-import { parseOrigin, parseQueryText, requireBreadcrumbKey } from '../../api/rules/place.ts';
+import { parseOrigin, parseQueryText, requireBreadcrumbKey } from '../../core/operations/place.ts';
 import { previewFor, previewProperties } from '../rules/operations/preview.ts';
 
 const breadcrumb = {

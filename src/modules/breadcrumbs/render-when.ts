@@ -1,14 +1,14 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import type { StoredRule } from '../rules/rule.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
-import { EvaluationContext } from '../../breadcrumbs/evaluation-context.ts';
+import { EvaluationContext } from '../../core/pipeline/conditions/evaluation-context.ts';
 import {
   chooseBranch,
   dependenciesOf,
   parseWhen,
   type Branch,
   type Dependencies,
-} from '../../breadcrumbs/when.ts';
+} from '../../core/pipeline/conditions/when.ts';
 
 /** The enginedata of a page that an engine renders, for each branch of its `when`. */
 export interface RenderWhen {

@@ -6,7 +6,7 @@ import { noBody, type FieldList, type Reply, isEmptyStatus } from '../../core/ht
 import type { Fields } from '../../core/http/request.ts';
 import type { Resolution } from '../rules/rule.ts';
 import type { ResolvedBreadcrumb, BreadcrumbVisit } from './resolve.ts';
-import type { Dependencies } from '../../breadcrumbs/when.ts';
+import type { Dependencies } from '../../core/pipeline/conditions/when.ts';
 
 /**
  * The HTTP reply to a visitor of a breadcrumb (docs/design/rendering.md#breadcrumbs): its redirect

@@ -7,9 +7,13 @@ import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
 import { breadcrumbOf, chooseDestination, type ParsedBreadcrumb } from './breadcrumb.ts';
 import { locationOf, type Destination } from './destination.ts';
-import { EvaluationContext } from '../../breadcrumbs/evaluation-context.ts';
+import { EvaluationContext } from '../../core/pipeline/conditions/evaluation-context.ts';
 import { breadcrumbHopsMax } from './limits.ts';
-import { joinedDependencies, type Branch, type Dependencies } from '../../breadcrumbs/when.ts';
+import {
+  joinedDependencies,
+  type Branch,
+  type Dependencies,
+} from '../../core/pipeline/conditions/when.ts';
 
 /** The visit of a breadcrumb: the visitor, the origin, and the query that may be forwarded. */
 export interface BreadcrumbVisit {

@@ -3,7 +3,7 @@ import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
 import { addCounts, breadcrumbDimensions, noVisits } from '../visits/visit-counts.ts';
 import { visitNamesMax } from '../../core/log/limits.ts';
 import type { DaySpan, DayVisits } from '../visits/visit-database.ts';
-import { defineOperation } from '../../api/operation.ts';
+import { defineOperation } from '../../core/operations/operation.ts';
 import {
   daysIn,
   namesOf,

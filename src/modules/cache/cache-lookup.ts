@@ -4,7 +4,7 @@ import type { ContentRequest, Fields, RequestTarget } from '../../core/http/requ
 import { sentUrlOf, urlOf } from '../../core/values/path.ts';
 import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
 import { forwardedField, type ForwardedRequest } from '../proxy/request-fields.ts';
-import type { PageRequest } from '../../rules/source.ts';
+import type { PageRequest } from '../../core/pipeline/source.ts';
 import type { CacheStore } from './cache-store.ts';
 import { covers, type ForwardReason } from './cached-reply.ts';
 import type { CachedResponse } from './cached-response.ts';

@@ -7,7 +7,7 @@ import { createLruCache } from '../../core/values/lru-cache.ts';
 import { countRulesInVia } from '../proxy/request-fields.ts';
 import { fetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
-import type { ExpectedReply, PageRequest } from '../../rules/source.ts';
+import type { ExpectedReply, PageRequest } from '../../core/pipeline/source.ts';
 import { contentOf, type CachedResponse } from './cached-response.ts';
 import { receiveResponse } from './storability.ts';
 import {

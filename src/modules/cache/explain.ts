@@ -1,4 +1,4 @@
-import type { ExpectedReply } from '../../rules/source.ts';
+import type { ExpectedReply } from '../../core/pipeline/source.ts';
 import type { CachedResponse } from './cached-response.ts';
 import { ageMs, remainingMs, reuseOf } from './freshness.ts';
 import type { RequestDirectives } from './directives.ts';

@@ -1,12 +1,12 @@
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { CacheListRow, CacheAdmin, CachePurge } from './cache-admin.ts';
-import { listRowsDefault, listRowsMax } from '../../api/limits.ts';
+import { listRowsDefault, listRowsMax } from '../../core/operations/limits.ts';
 import { urlOf } from '../../core/values/path.ts';
 import type { Notice } from '../../core/log/shared/entry.ts';
 import type { Store } from '../../core/log/store.ts';
-import { defineOperation } from '../../api/operation.ts';
-import { parseUrl } from '../../api/rules/place.ts';
+import { defineOperation } from '../../core/operations/operation.ts';
+import { parseUrl } from '../../core/operations/place.ts';
 
 /** The parts that the operations on the cache need. */
 interface CacheParts {

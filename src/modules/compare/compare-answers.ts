@@ -11,10 +11,10 @@ import type { Caller } from '../../core/values/key.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { Reads } from '../../core/log/store.ts';
 import { isSourceInside, rulesInside } from '../rules/bounds/rules.ts';
-import type { Call } from '../../api/operation.ts';
+import type { Call } from '../../core/operations/operation.ts';
 import { clientOf } from '../rules/operations/page-lookup.ts';
 import type { Previewed } from '../rules/operations/preview.ts';
-import type { SiteAccess } from '../../site/site-access.ts';
+import type { SiteAccess } from '../../core/pipeline/site-access.ts';
 import {
   comparedAnswerMs,
   comparedBranchesMax,

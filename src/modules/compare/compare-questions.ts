@@ -12,7 +12,7 @@ import type { DaySpan, DayVisits } from '../visits/visit-database.ts';
 import type { DraftedRecordName, Store } from '../../core/log/store.ts';
 import { requireInside } from '../rules/bounds/rules.ts';
 import { comparedUrlsMax } from './comparison.ts';
-import { parseUrl, requireBreadcrumbKey } from '../../api/rules/place.ts';
+import { parseUrl, requireBreadcrumbKey } from '../../core/operations/place.ts';
 import { replyTo, type Asker, type ComparedSites, type Question } from './compare-answers.ts';
 import {
   comparedDaysDefault,

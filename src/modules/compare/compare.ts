@@ -5,10 +5,10 @@ import type { Location } from '../../core/http/visitor.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { Store } from '../../core/log/store.ts';
 import { openDraftSeen } from '../drafts/bounds.ts';
-import { defineOperation, type Call } from '../../api/operation.ts';
-import { parseOrigin } from '../../api/rules/place.ts';
+import { defineOperation, type Call } from '../../core/operations/operation.ts';
+import { parseOrigin } from '../../core/operations/place.ts';
 import { previewFor, previewProperties, previewTimeMs } from '../rules/operations/preview.ts';
-import type { SiteAccess } from '../../site/site-access.ts';
+import type { SiteAccess } from '../../core/pipeline/site-access.ts';
 import {
   answersTo,
   answerSignal,
@@ -29,7 +29,7 @@ import {
 } from './compare-questions.ts';
 import { digestProperty, draftProperty } from '../drafts/operations/drafts.ts';
 import { comparedLists, comparedUrlsMax } from './comparison.ts';
-import { visitDaysMax } from '../../api/limits.ts';
+import { visitDaysMax } from '../../core/operations/limits.ts';
 import { digestOf } from '../drafts/operations/publish-plan.ts';
 import { comparedAtOnce, comparedDaysDefault } from '../drafts/operations/limits.ts';
 

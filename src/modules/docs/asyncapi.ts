@@ -5,8 +5,8 @@ import {
   socketFrameBytesMax,
   socketPingMs,
   socketRequestsInFlightMax,
-} from '../../api/limits.ts';
-import type { OperationDescription } from '../../api/operation.ts';
+} from '../../core/operations/limits.ts';
+import type { OperationDescription } from '../../core/operations/operation.ts';
 import {
   answerMembers,
   failure,

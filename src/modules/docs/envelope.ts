@@ -2,8 +2,8 @@ import type { FailureCode } from '../../core/values/failure.ts';
 import { statusOf } from '../../core/http/status.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import type { Scope } from '../../core/values/key.ts';
-import type { OperationDescription } from '../../api/operation.ts';
-import { problemsMember } from '../../api/problems.ts';
+import type { OperationDescription } from '../../core/operations/operation.ts';
+import { problemsMember } from '../../core/operations/problems.ts';
 
 /** What both documents say about members that one side does not know. */
 export const unknownMembersText =

@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
-import type { OperationDescription } from '../../api/operation.ts';
+import type { OperationDescription } from '../../core/operations/operation.ts';
 import { shownInput } from './envelope.ts';
 
 /** An input with the required fields, and those that make it useful. */

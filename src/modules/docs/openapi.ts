@@ -2,7 +2,7 @@ import { statusOf } from '../../core/http/status.ts';
 import type { FailureCode } from '../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import type { Scope } from '../../core/values/key.ts';
-import type { OperationDescription } from '../../api/operation.ts';
+import type { OperationDescription } from '../../core/operations/operation.ts';
 import {
   answerMembers,
   failure,

@@ -1,6 +1,6 @@
 import { ndjsonType } from '../../core/http/representation/mediatype.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import type { OperationDescription } from '../../api/operation.ts';
+import type { OperationDescription } from '../../core/operations/operation.ts';
 import { envelopeMembers, requestMembers, shownInput } from './envelope.ts';
 import { published, textFields, type Components, type TextField } from './schemas.ts';
 

@@ -9,9 +9,9 @@ import {
 import { parametersOf } from '../../core/http/query.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { previewCookie } from './preview-cookie.ts';
-import type { IncomingRequest } from '../../server/incoming-request.ts';
-import { previewBytesMax } from '../../server/limits.ts';
-import type { DraftSite, Serving } from '../../server/serving.ts';
+import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
+import { previewBytesMax } from '../../core/server/limits.ts';
+import type { DraftSite, Serving } from '../../core/pipeline/serving.ts';
 
 /**
  * The answer to a link of a preview, or to the end of one: a cookie, and the way to the page of the

@@ -1,5 +1,5 @@
 import { isRead } from '../../core/http/request.ts';
-import type { LossCode, MountLoss, CandidateExplanation } from '../../model/explanation.ts';
+import type { LossCode, MountLoss, CandidateExplanation } from '../../core/pipeline/explanation.ts';
 import { explainCandidatesMax } from '../rules/limits.ts';
 import {
   readOnlyReply,
@@ -10,7 +10,7 @@ import {
   type ExpectedReply,
   type ContentSource,
   type PageRequest,
-} from '../../rules/source.ts';
+} from '../../core/pipeline/source.ts';
 import type { Disk } from './disk.ts';
 import type { MountExplanation } from './mount-explainer.ts';
 import type { Mount } from './mount.ts';

@@ -4,7 +4,7 @@ import type { Reply } from '../../core/http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { CacheUse } from '../../core/report/memory-use.ts';
-import type { ReplyOrPromise } from '../../rules/source.ts';
+import type { ReplyOrPromise } from '../../core/pipeline/source.ts';
 import { createDiskCaches } from './file-cache.ts';
 import { namesBelow, type FolderNames } from './folder-names.ts';
 import { createMount, type Mount, type MountParts } from './mount.ts';

@@ -4,7 +4,7 @@ import type { DiskMount } from '../../core/config/config.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';
-import type { ReplyOrPromise } from '../../rules/source.ts';
+import type { ReplyOrPromise } from '../../core/pipeline/source.ts';
 import {
   chooseRepresentation,
   isInMemory,

@@ -1,5 +1,5 @@
 import type { DiskMount } from '../../core/config/config.ts';
-import type { MountLoss } from '../../model/explanation.ts';
+import type { MountLoss } from '../../core/pipeline/explanation.ts';
 import { encodePath } from '../../core/values/path.ts';
 import { cachedContent } from './cached-file.ts';
 import type { DiskCaches } from './file-cache.ts';

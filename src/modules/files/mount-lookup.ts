@@ -1,5 +1,5 @@
 import type { DiskMount } from '../../core/config/config.ts';
-import type { MountLoss } from '../../model/explanation.ts';
+import type { MountLoss } from '../../core/pipeline/explanation.ts';
 import { locate, locateFile, type LocatedFile } from './find-file.ts';
 import { tryPaths, type MountPath } from './mount-path.ts';
 

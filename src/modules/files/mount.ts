@@ -4,7 +4,7 @@ import type { DiskMount } from '../../core/config/config.ts';
 import { fieldLines, type FieldList, type Reply } from '../../core/http/reply.ts';
 import { isRead, type ContentRequest } from '../../core/http/request.ts';
 import { withVary } from '../../core/http/vary.ts';
-import type { ReplyOrPromise } from '../../rules/source.ts';
+import type { ReplyOrPromise } from '../../core/pipeline/source.ts';
 import { cachedContent } from './cached-file.ts';
 import { createErrorPages, type ErrorPageFile } from './error-pages.ts';
 import type { DiskCaches } from './file-cache.ts';

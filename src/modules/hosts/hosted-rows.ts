@@ -2,8 +2,8 @@ import type { DataHost, HostClient } from './host-client.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { needsUser } from '../../core/http/visitor.ts';
-import type { Call, Operation, OperationResult } from '../../api/operation.ts';
-import type { FamilyCall } from '../../api/records/family.ts';
+import type { Call, Operation, OperationResult } from '../../core/operations/operation.ts';
+import type { FamilyCall } from '../../core/operations/records/family.ts';
 import { actionOf } from '../tables/rows/access.ts';
 import { unknownField } from '../tables/rows/row-conditions.ts';
 import {

@@ -3,7 +3,7 @@ import { Failure } from '../../core/values/failure.ts';
 import { boundScopes, type Scope } from '../../core/values/key.ts';
 import { originBytesMax, pathBytesMax } from '../../core/values/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../core/values/path.ts';
-import { parseOrigin } from '../../api/rules/place.ts';
+import { parseOrigin } from '../../core/operations/place.ts';
 import { boundOriginsMax, boundPathsMax } from './limits.ts';
 
 const text = { type: 'string', minLength: 1 } as const;

@@ -11,9 +11,9 @@ import {
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { keyRateMax, nodeNameCharactersMax } from '../../core/config/limits.ts';
 import type { LoggedDraft, Store } from '../../core/log/store.ts';
-import { keyHash } from '../../api/keys/authenticate.ts';
+import { keyHash } from '../../core/operations/keys/authenticate.ts';
 import { boundsInput, boundsMembers, parseBounds } from './key-bounds.ts';
-import { authorOf, defineOperation } from '../../api/operation.ts';
+import { authorOf, defineOperation } from '../../core/operations/operation.ts';
 import type { KeyUseRecorder } from './key-use-recorder.ts';
 
 /**

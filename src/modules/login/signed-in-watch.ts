@@ -1,9 +1,9 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Log } from '../../core/report/log.ts';
 import { needsUser, type Visitor } from '../../core/http/visitor.ts';
-import type { IncomingRequest } from '../../server/incoming-request.ts';
-import { signedInCheckMs, signedInCheckedInTurn } from '../../server/limits.ts';
-import type { Serving } from '../../server/serving.ts';
+import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
+import { signedInCheckMs, signedInCheckedInTurn } from '../../core/server/limits.ts';
+import type { Serving } from '../../core/pipeline/serving.ts';
 
 /** A request whose answer, or websocket, is still open. */
 interface OpenRequest {

@@ -7,13 +7,13 @@ import { now, newId } from '../../core/values/clock.ts';
 import { isJsonObject } from '../../core/values/json/json.ts';
 import { outlineJson } from '../../core/values/json/json-outline.ts';
 import type { Allocation, SharedLimit } from '../../core/fair/shared-limit.ts';
-import { parseJson, requireParsable } from '../../server/svc1/envelope.ts';
-import { readBody, requirePlain } from '../../server/h1/body.ts';
-import type { Exchange } from '../../server/exchange.ts';
-import type { IncomingRequest } from '../../server/incoming-request.ts';
-import { readBodyBytesMax } from '../../api/limits.ts';
-import { operationBodyBytesMax } from '../../server/limits.ts';
-import type { Serving } from '../../server/serving.ts';
+import { parseJson, requireParsable } from '../../core/operations/http/envelope.ts';
+import { readBody, requirePlain } from '../../core/pipeline/body.ts';
+import type { Exchange } from '../../core/pipeline/exchange.ts';
+import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
+import { readBodyBytesMax } from '../../core/operations/limits.ts';
+import { operationBodyBytesMax } from '../../core/server/limits.ts';
+import type { Serving } from '../../core/pipeline/serving.ts';
 import {
   clientName,
   conversationField,

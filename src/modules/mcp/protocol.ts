@@ -7,16 +7,16 @@ import type {
   McpServer,
   ServerContext,
 } from '@modelcontextprotocol/server';
-import type { Call } from '../../api/operation.ts';
+import type { Call } from '../../core/operations/operation.ts';
 import type { ToolUse } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { loadMcpServer } from '../../core/values/lazy-packages.ts';
 import { jsonBytes } from '../../core/values/json/prepared-json.ts';
-import { envelopeFrom } from '../../server/svc1/envelope.ts';
-import { countForPlace } from '../../server/svc1/operation-rates.ts';
-import { operationPath, outcomeMembers } from '../../server/svc1/operations.ts';
-import type { Serving } from '../../server/serving.ts';
-import { contentPacket } from '../../server/websocket/packet.ts';
+import { envelopeFrom } from '../../core/operations/http/envelope.ts';
+import { countForPlace } from '../../core/operations/http/operation-rates.ts';
+import { operationPath, outcomeMembers } from '../../core/operations/http/operations.ts';
+import type { Serving } from '../../core/pipeline/serving.ts';
+import { contentPacket } from '../../core/server/websocket/packet.ts';
 import { clientName, traceOf, type Conversation } from './conversation.ts';
 import { resultCharactersMax } from './limits.ts';
 import { listResources, readResource, templatesFor, type ResourceReads } from './resources.ts';

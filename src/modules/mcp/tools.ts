@@ -1,8 +1,8 @@
-import { authorise } from '../../api/execute.ts';
+import { authorise } from '../../core/operations/execute.ts';
 import { exampleInput } from '../docs/example.ts';
 import { envelopeMembers, familyOf, shownInput } from '../docs/envelope.ts';
 import { published } from '../docs/schemas.ts';
-import type { Operation } from '../../api/operation.ts';
+import type { Operation } from '../../core/operations/operation.ts';
 import { operations } from '../../api/table.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';

@@ -15,7 +15,7 @@ import { Failure } from '../../core/values/failure.ts';
 import { needsUser } from '../../core/http/visitor.ts';
 import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
-import type { ExpectedReply, PageRequest } from '../../rules/source.ts';
+import type { ExpectedReply, PageRequest } from '../../core/pipeline/source.ts';
 import {
   allowedMethods,
   fetchPlan,

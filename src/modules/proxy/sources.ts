@@ -2,7 +2,7 @@ import type { StaticOutput } from '../../core/values/json/static.ts';
 import type { GatherMetrics, Metric, Sample } from '../../core/report/metrics.ts';
 import { quantileMs } from '../status/series.ts';
 import { sourceBoundsSeconds } from './limits.ts';
-import { defineOperation } from '../../api/operation.ts';
+import { defineOperation } from '../../core/operations/operation.ts';
 
 const count = { type: 'integer', minimum: 0 } as const;
 const milliseconds = {

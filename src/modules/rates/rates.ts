@@ -6,7 +6,7 @@ import { Failure } from '../../core/values/failure.ts';
 import { needsUser, type Visitor } from '../../core/http/visitor.ts';
 import { networksOf } from '../access/conditions.ts';
 import { ownerCharactersMax } from '../access/limits.ts';
-import { createProtectedPaths } from '../../access/protected-paths.ts';
+import { createProtectedPaths } from '../../core/pipeline/protected-paths.ts';
 import type { RateCounts, TakeToken, Taken } from '../../core/fair/token-buckets.ts';
 
 /** The part of a request that decides whose rate it counts for. */

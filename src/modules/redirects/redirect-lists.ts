@@ -5,7 +5,7 @@ import { locationFor } from './redirect-target.ts';
 import { isRead, type RequestTarget } from '../../core/http/request.ts';
 import { sentUrlOf, withFinalSlash, withoutFinalSlash } from '../../core/values/path.ts';
 import { pathPattern } from '../../core/values/linear-pattern.ts';
-import type { PageRequest } from '../../rules/source.ts';
+import type { PageRequest } from '../../core/pipeline/source.ts';
 import { mountMismatch } from '../files/mount-path.ts';
 
 /** A redirect that applies to a request, unless it is for other visitors. */

@@ -7,7 +7,7 @@ import type {
   Explanation,
   LossReason,
   SourceName,
-} from '../../model/explanation.ts';
+} from '../../core/pipeline/explanation.ts';
 import { canonicalPath, requestPathOf } from '../../core/values/path.ts';
 import { needsLocation, type Visitor } from '../../core/http/visitor.ts';
 import { explainCandidatesMax } from '../rules/limits.ts';
@@ -17,8 +17,8 @@ import {
   type ContentSource,
   type PageRequest,
   type ReplyOrPromise,
-} from '../../rules/source.ts';
-import type { Precedence } from '../../site/precedence.ts';
+} from '../../core/pipeline/source.ts';
+import type { Precedence } from '../../core/pipeline/precedence.ts';
 import type { RedirectCandidate, RedirectList } from './redirect-lists.ts';
 
 /** What answers a request that no redirect answers, and what a path inside the server. */

@@ -1,10 +1,10 @@
 import type { RewriteConfig } from '../../core/config/config.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
-import type { CandidateExplanation } from '../../model/explanation.ts';
+import type { CandidateExplanation } from '../../core/pipeline/explanation.ts';
 import { asQueryValue, canonicalPath, encodePath, requestPathOf } from '../../core/values/path.ts';
-import { notFoundReply, type ContentSource, type PageRequest } from '../../rules/source.ts';
+import { notFoundReply, type ContentSource, type PageRequest } from '../../core/pipeline/source.ts';
 import { pathPattern } from '../../core/values/linear-pattern.ts';
-import type { Precedence } from '../../site/precedence.ts';
+import type { Precedence } from '../../core/pipeline/precedence.ts';
 
 /** The rewrite that applies to a request. */
 interface FoundRewrite {

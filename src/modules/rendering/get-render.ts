@@ -3,8 +3,8 @@ import { parametersOf } from '../../core/http/query.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { ruleKinds, type Rule } from '../rules/rule.ts';
 import { needsUser } from '../../core/http/visitor.ts';
-import { timeThen } from '../../api/records/moment.ts';
-import { defineOperation } from '../../api/operation.ts';
+import { timeThen } from '../../core/operations/records/moment.ts';
+import { defineOperation } from '../../core/operations/operation.ts';
 import {
   contentPlace,
   placeInput,

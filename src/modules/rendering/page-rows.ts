@@ -5,8 +5,8 @@ import { hasScope, type Caller } from '../../core/values/key.ts';
 import type { RowReader } from './rendered-pages.ts';
 import { TableVersions } from './table-versions.ts';
 import type { Reads } from '../../core/log/store.ts';
-import type { Execute } from '../../api/execute.ts';
-import type { Call } from '../../api/operation.ts';
+import type { Execute } from '../../core/operations/execute.ts';
+import type { Call } from '../../core/operations/operation.ts';
 import { accessTo } from '../tables/rows/access.ts';
 import { rowTable } from '../tables/rows/compiled-tables.ts';
 

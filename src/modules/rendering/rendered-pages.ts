@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import { chooseRenderBranch, renderWhenOf } from '../breadcrumbs/render-when.ts';
-import type { Dependencies } from '../../breadcrumbs/when.ts';
+import type { Dependencies } from '../../core/pipeline/conditions/when.ts';
 import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
 import { parametersOf } from '../../core/http/query.ts';
 import { withoutFields, type Reply } from '../../core/http/reply.ts';

@@ -1,5 +1,5 @@
 import type { Fields } from '../../core/http/request.ts';
-import type { CandidateExplanation, LossReason } from '../../model/explanation.ts';
+import type { CandidateExplanation, LossReason } from '../../core/pipeline/explanation.ts';
 import type { FoundRule } from './rule.ts';
 import { isValidAt, proxyName, unmatchableOrigin, type Candidate } from './rule.ts';
 import { namedMoment, shownMoment } from '../../core/values/time.ts';
@@ -13,7 +13,7 @@ import {
   varyByLanguage,
 } from './matcher.ts';
 import type { RuleReader } from './valid-rules.ts';
-import type { PageRequest, SourceExplanation } from '../../rules/source.ts';
+import type { PageRequest, SourceExplanation } from '../../core/pipeline/source.ts';
 
 /** The parts of a request that rules are matched with. */
 type RuleLookup = Pick<PageRequest, 'origin' | 'path' | 'fields'>;

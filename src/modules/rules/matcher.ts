@@ -3,7 +3,7 @@ import {
   type LanguagePreference,
 } from '../../core/http/representation/negotiation.ts';
 import type { Fields } from '../../core/http/request.ts';
-import type { LossReason, RuleLoss } from '../../model/explanation.ts';
+import type { LossReason, RuleLoss } from '../../core/pipeline/explanation.ts';
 import { isWildcardPath } from '../../core/values/path.ts';
 import { proxyName, type Candidate } from './rule.ts';
 

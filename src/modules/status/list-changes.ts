@@ -10,10 +10,10 @@ import {
   changesRowsMax,
   listRowsDefault,
   listSliceChanges,
-} from '../../api/limits.ts';
-import { defineOperation, type Call } from '../../api/operation.ts';
-import { toolUseSchema } from '../../api/records/schema.ts';
-import { seqFromMoment, seqOfMoment } from '../../api/records/moment.ts';
+} from '../../core/operations/limits.ts';
+import { defineOperation, type Call } from '../../core/operations/operation.ts';
+import { toolUseSchema } from '../../core/operations/records/schema.ts';
+import { seqFromMoment, seqOfMoment } from '../../core/operations/records/moment.ts';
 
 /** The families in the list of changes, each with the scope that reads it. */
 const families = {

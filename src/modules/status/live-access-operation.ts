@@ -1,6 +1,6 @@
 import type { StaticInput } from '../../core/values/json/static.ts';
 import type { AccessRow, AccessRows, LiveAccess } from './live-access.ts';
-import { defineOperation, type Packet } from '../../api/operation.ts';
+import { defineOperation, type Packet } from '../../core/operations/operation.ts';
 
 /** The parts of log.access; `now` is in milliseconds since 1970. */
 interface AccessParts {

@@ -1,7 +1,7 @@
 import { seriesTiers } from '../../core/report/limits.ts';
 import { quantileMs, type Series, type SeriesPoint } from './series.ts';
 import type { StaticOutput } from '../../core/values/json/static.ts';
-import { defineOperation } from '../../api/operation.ts';
+import { defineOperation } from '../../core/operations/operation.ts';
 
 /** The parts of metrics.series; `now` is in milliseconds since 1970. */
 interface SeriesParts {

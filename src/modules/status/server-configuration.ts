@@ -1,7 +1,7 @@
 import type { Config } from '../../core/config/config.ts';
 import { effectiveConfig } from './effective-configuration.ts';
 import { ineffectiveSettings } from '../../core/config/warnings.ts';
-import { defineOperation } from '../../api/operation.ts';
+import { defineOperation } from '../../core/operations/operation.ts';
 import type { ConfigurationState } from './server-status.ts';
 
 /** The parts of server.configuration. */

@@ -13,7 +13,7 @@ import type { SharedFilesState } from '../../core/log/shared/shared-files.ts';
 import type { IndexBuild, Reads, SharedPart, StoreCounts, Store } from '../../core/log/store.ts';
 import type { RowCheckProgress } from '../tables/operations/row-checks.ts';
 import type { TableHostState } from '../hosts/host-follower.ts';
-import { defineOperation } from '../../api/operation.ts';
+import { defineOperation } from '../../core/operations/operation.ts';
 import { knownNodes } from '../webhooks/operations/hook-placement.ts';
 
 /** The state of the configuration in use, and the problems of an ini file that cannot be used. */

@@ -4,8 +4,8 @@ import { Failure } from '../../core/values/failure.ts';
 import { hasScope, type Caller } from '../../core/values/key.ts';
 import { stateTopics, type StateTopic, type StateWatcher } from './state-watcher.ts';
 import type { Store } from '../../core/log/store.ts';
-import { watchedAttemptsMax } from '../../api/limits.ts';
-import { defineOperation, type Packet } from '../../api/operation.ts';
+import { watchedAttemptsMax } from '../../core/operations/limits.ts';
+import { defineOperation, type Packet } from '../../core/operations/operation.ts';
 import { queueOf, requireHookScope } from '../webhooks/operations/deliveries.ts';
 
 interface WatchParts {

@@ -1,5 +1,5 @@
 import type { Ajv2020, AnySchema, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
-import { wordsOfAjv, formats, schemaDocuments } from '../../tables/ajv.ts';
+import { wordsOfAjv, formats, schemaDocuments } from '../../core/operations/ajv.ts';
 import { linearPattern } from '../../core/values/linear-pattern.ts';
 import type { ProblemReason } from '../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';

@@ -3,9 +3,9 @@ import type { AccessEntry } from '../../core/report/access-entry.ts';
 import { maskedKeys } from '../logs/access-log.ts';
 import { redactedUrl } from '../logs/access-rules.ts';
 import type { SpanAttributes, TraceSpan } from '../../core/report/trace.ts';
-import type { Arrived } from '../../server/exchange.ts';
-import { peerAddress, schemeOf } from '../../server/listening/peer.ts';
-import type { Serving } from '../../server/serving.ts';
+import type { Arrived } from '../../core/pipeline/exchange.ts';
+import { peerAddress, schemeOf } from '../../core/pipeline/peer.ts';
+import type { Serving } from '../../core/pipeline/serving.ts';
 
 /** Begins the span of a request; undefined without `[telemetry]`. */
 export function beginRequestSpan(

@@ -1,5 +1,5 @@
 import { currentSpan, errorType, runInSpan, type Tracer } from '../../core/report/trace.ts';
-import type { Execute } from '../../api/execute.ts';
+import type { Execute } from '../../core/operations/execute.ts';
 
 /**
  * Runs each operation as a span with its name: a part of the request that asks for it, or, over a

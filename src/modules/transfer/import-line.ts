@@ -8,20 +8,24 @@ import {
   type Json,
   type JsonObject,
 } from '../../core/values/json/json.ts';
-import { vkCharactersMax } from '../../api/limits.ts';
+import { vkCharactersMax } from '../../core/operations/limits.ts';
 import { jsonDepthMax } from '../../core/values/limits.ts';
 import type { Hook } from '../webhooks/hook.ts';
 import { Failure, type Problem } from '../../core/values/failure.ts';
 import type { Rule } from '../rules/rule.ts';
 import { seqMax } from '../../core/log/encoding.ts';
 import { indexEntryOf } from '../rules/log/rule-index.ts';
-import { requireNoMistakes } from '../../api/problems.ts';
+import { requireNoMistakes } from '../../core/operations/problems.ts';
 import { unreadEnginedata } from '../rules/operations/enginedata.ts';
-import { sentNames } from '../../api/records/placement.ts';
+import { sentNames } from '../../core/operations/records/placement.ts';
 import { ruleProblems } from '../rules/operations/rule-problems.ts';
 import { idOfExportVk } from './export.ts';
 import { hookProblems, placeHookFields } from '../webhooks/operations/hook-placement.ts';
-import { derivedVk, hashRequest, type RequestHashes } from '../../api/records/idempotency.ts';
+import {
+  derivedVk,
+  hashRequest,
+  type RequestHashes,
+} from '../../core/operations/records/idempotency.ts';
 import { placeRuleFields } from '../rules/operations/placement.ts';
 import { importLineValuesMax } from './limits.ts';
 

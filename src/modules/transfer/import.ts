@@ -31,7 +31,7 @@ import {
   hashRequest,
   isSameRequest,
   type KeyedRequest,
-} from '../../api/records/idempotency.ts';
+} from '../../core/operations/records/idempotency.ts';
 import { secretDraft } from '../webhooks/operations/hook-family.ts';
 import {
   readImportLines,

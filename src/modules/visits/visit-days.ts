@@ -1,7 +1,7 @@
 import type { StaticOutput } from '../../core/values/json/static.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { DaySpan, DayVisits } from './visit-database.ts';
-import { visitDaysMax, visitedKeysDefault, visitedKeysMax } from '../../api/limits.ts';
+import { visitDaysMax, visitedKeysDefault, visitedKeysMax } from '../../core/operations/limits.ts';
 
 const dayMs = 86_400_000;
 const daysDefault = 30;

@@ -11,7 +11,7 @@ import {
   type VisitCounts,
 } from './visit-counts.ts';
 import type { DaySpan, DayVisits } from './visit-database.ts';
-import { defineOperation } from '../../api/operation.ts';
+import { defineOperation } from '../../core/operations/operation.ts';
 import {
   daysIn,
   namesOf,

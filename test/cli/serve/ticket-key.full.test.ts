@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { createAuthority } from '../../certificates.ts';
 import { serverFolder, startServed, workersOf, type Served } from '../../process.ts';
-import { tlsVersions, visit } from '../../server/tls/sessions.ts';
+import { tlsVersions, visit } from '../../core/server/tls/sessions.ts';
 
 const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };
 const workers =

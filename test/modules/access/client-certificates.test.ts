@@ -12,10 +12,10 @@ import { createAuthority, type Authority, type IssuedPair } from '../../certific
 import { temporaryFolder } from '../../folder.ts';
 import { readTestConfig } from '../../harness.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
-import { socketSource } from '../../server/h1/socket-source.ts';
-import { readReply } from '../../server/h2/client.ts';
+import { socketSource } from '../../core/server/h1/socket-source.ts';
+import { readReply } from '../../core/server/h2/client.ts';
 import { eventually } from '../files/disk-rig.ts';
-import { startTlsSite, type TlsAnswer, type TlsSite } from '../../server/tls/tls-rig.ts';
+import { startTlsSite, type TlsAnswer, type TlsSite } from '../../core/server/tls/tls-rig.ts';
 
 /** Two authorities of the same name, as a forger would make the second. */
 const [staff, forger] = await Promise.all([createAuthority(), createAuthority()]);

@@ -18,11 +18,11 @@ import { signedQuery } from '../../../src/modules/access/signed-links.ts';
 import { createAuthority, type IssuedPair } from '../../certificates.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
-import { socketSource } from '../../server/h1/socket-source.ts';
+import { socketSource } from '../../core/server/h1/socket-source.ts';
 import { loginIni, startProvider, type TestProvider } from '../login/provider.ts';
-import { readReply } from '../../server/h2/client.ts';
-import { nextText, textFrame, websocketFields } from '../../server/h2/websocket-client.ts';
-import { startTlsSite, type TlsSite } from '../../server/tls/tls-rig.ts';
+import { readReply } from '../../core/server/h2/client.ts';
+import { nextText, textFrame, websocketFields } from '../../core/server/h2/websocket-client.ts';
+import { startTlsSite, type TlsSite } from '../../core/server/tls/tls-rig.ts';
 import { pathOf } from '../../request-path.ts';
 import { basic, scryptLine } from './passwords.ts';
 

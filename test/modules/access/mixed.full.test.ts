@@ -3,8 +3,8 @@ import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { httpSource } from '../../core/outbound/sources.ts';
-import { connectHttp2 } from '../../server/h2/client.ts';
-import { startTlsSite } from '../../server/tls/tls-rig.ts';
+import { connectHttp2 } from '../../core/server/h2/client.ts';
+import { startTlsSite } from '../../core/server/tls/tls-rig.ts';
 import { basic, scryptLine } from './passwords.ts';
 
 const requestsMax = 100_000;

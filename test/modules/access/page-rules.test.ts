@@ -5,9 +5,9 @@ import { suite, test, type TestContext } from 'node:test';
 import { WebSocket } from 'ws';
 import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
-import { socketSource } from '../../server/h1/socket-source.ts';
-import { connectHttp2 } from '../../server/h2/client.ts';
-import { startTlsSite } from '../../server/tls/tls-rig.ts';
+import { socketSource } from '../../core/server/h1/socket-source.ts';
+import { connectHttp2 } from '../../core/server/h2/client.ts';
+import { startTlsSite } from '../../core/server/tls/tls-rig.ts';
 import { ask } from '../files/disk-rig.ts';
 import { basic, scryptLine } from './passwords.ts';
 

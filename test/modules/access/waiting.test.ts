@@ -8,8 +8,8 @@ import { startSite, type TestSite } from '../../harness.ts';
 import { loginIni, startProvider } from '../login/provider.ts';
 import { TestVisitor } from '../login/visitor.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
-import { readReply } from '../../server/h2/client.ts';
-import { startTlsSite } from '../../server/tls/tls-rig.ts';
+import { readReply } from '../../core/server/h2/client.ts';
+import { startTlsSite } from '../../core/server/tls/tls-rig.ts';
 import { basic, scryptLine } from './passwords.ts';
 
 /** A source that says for whom an answer is, once the test lets it answer. */

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
 import { readTestConfig } from '../../harness.ts';
-import { startTlsSite } from '../../server/tls/tls-rig.ts';
+import { startTlsSite } from '../../core/server/tls/tls-rig.ts';
 
 const token = 'evaGxfADs6pSRb2LAv9IZf17Dt3juxGJ';
 const path = `/.well-known/acme-challenge/${token}`;

@@ -6,7 +6,7 @@ import {
   questionsPerSecond,
 } from '../../../src/modules/acme/limits.ts';
 import { createAsk, Permissions } from '../../../src/modules/acme/permissions.ts';
-import { isPublicName } from '../../../src/acme/public-name.ts';
+import { isPublicName } from '../../../src/core/server/tls/public-name.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
 

@@ -1,11 +1,17 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { conditionTypes, parseConditions } from '../../../src/breadcrumbs/conditions/table.ts';
-import { EvaluationContext } from '../../../src/breadcrumbs/evaluation-context.ts';
+import { conditionTypes, parseConditions } from '../../../src/core/pipeline/conditions/table.ts';
+import { EvaluationContext } from '../../../src/core/pipeline/conditions/evaluation-context.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { Visitor } from '../../../src/core/http/visitor.ts';
 import { someVisitor } from '../../visitor.ts';
-import { explain, createSiteParts, serve, shop, type TestRequest } from '../../site/explain-rig.ts';
+import {
+  explain,
+  createSiteParts,
+  serve,
+  shop,
+  type TestRequest,
+} from '../../core/pipeline/explain-rig.ts';
 
 type Who = Omit<TestRequest, 'path'>;
 

@@ -7,7 +7,7 @@ import {
   reasons,
   shop,
   type RuleFields,
-} from '../../site/explain-rig.ts';
+} from '../../core/pipeline/explain-rig.ts';
 
 suite('the explanation of a breadcrumb', () => {
   const crumb = (path: string, target: string, more: Partial<RuleFields> = {}): RuleFields => ({

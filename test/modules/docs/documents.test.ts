@@ -8,7 +8,10 @@ import { knownEventTypes } from '../../../src/core/log/events/event-types.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { asyncApi } from '../../../src/modules/docs/asyncapi.ts';
 import { openApi, type DocumentParts } from '../../../src/modules/docs/openapi.ts';
-import { defineOperation, type OperationDescription } from '../../../src/api/operation.ts';
+import {
+  defineOperation,
+  type OperationDescription,
+} from '../../../src/core/operations/operation.ts';
 import { operations } from '../../../src/api/table.ts';
 import type { Document } from './documents.ts';
 

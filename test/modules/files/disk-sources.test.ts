@@ -6,7 +6,13 @@ import { notFoundCacheCharactersMax, fileCacheValidMs } from '../../../src/modul
 import { createCompressors } from '../../../src/modules/compression/compressors.ts';
 import { createDisk } from '../../../src/modules/files/disk.ts';
 import { mountOf } from './disk-rig.ts';
-import { explain, createSiteParts, mountsOf, reasons, serve } from '../../site/explain-rig.ts';
+import {
+  explain,
+  createSiteParts,
+  mountsOf,
+  reasons,
+  serve,
+} from '../../core/pipeline/explain-rig.ts';
 import { visit } from '../proxy/fetch-rig.ts';
 
 /** Root may read everything. */

@@ -7,7 +7,7 @@ import { createLogs } from '../../../src/core/report/log.ts';
 import { runHere } from '../../cli/here.ts';
 import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
-import { startTlsSite } from '../../server/tls/tls-rig.ts';
+import { startTlsSite } from '../../core/server/tls/tls-rig.ts';
 import { loginIni, startProvider, type TestProvider } from './provider.ts';
 import { TestVisitor } from './visitor.ts';
 

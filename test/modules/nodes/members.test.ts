@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { listNodes, reportNode } from '../../../src/modules/nodes/operations/reports.ts';
-import type { Call } from '../../../src/api/operation.ts';
+import type { Call } from '../../../src/core/operations/operation.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { Members } from '../../../src/modules/nodes/members.ts';
 import { silentLog } from '../../../src/core/report/log.ts';

@@ -22,7 +22,7 @@ import {
   type ServiceError,
   type UntypedServiceImplementation,
 } from '@grpc/grpc-js';
-import { startTlsSite, type TlsSite } from '../../server/tls/tls-rig.ts';
+import { startTlsSite, type TlsSite } from '../../core/server/tls/tls-rig.ts';
 
 const method = (name: string, requestStream: boolean, responseStream: boolean) => ({
   path: `/echo.Echo/${name}`,

@@ -10,8 +10,8 @@ import { silentLog } from '../../../src/core/report/log.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
-import { connectHttp2 } from '../../server/h2/client.ts';
-import { startTlsSite } from '../../server/tls/tls-rig.ts';
+import { connectHttp2 } from '../../core/server/h2/client.ts';
+import { startTlsSite } from '../../core/server/tls/tls-rig.ts';
 
 const files = { 'site/a.txt': 'a file', 'site/free/b.txt': 'free' };
 const rules = [

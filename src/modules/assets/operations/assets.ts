@@ -6,11 +6,15 @@ import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { StoredRow } from '../../tables/row.ts';
 import { ruleKinds } from '../../rules/rule.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
-import { defineOperation, type Call, type OperationResult } from '../../../api/operation.ts';
-import { invalidateOperation } from '../../../api/records/invalidate.ts';
-import { listOperation } from '../../../api/records/list.ts';
-import { vkMember } from '../../../api/records/schema.ts';
+import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
+import {
+  defineOperation,
+  type Call,
+  type OperationResult,
+} from '../../../core/operations/operation.ts';
+import { invalidateOperation } from '../../../core/operations/records/invalidate.ts';
+import { listOperation } from '../../../core/operations/records/list.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
 import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';
 import { hasAssetTable } from './asset-table.ts';
 import { assetsPerTurn, shownUsesMax, usesCountedMax, usesMax } from './limits.ts';

@@ -2,9 +2,12 @@ import { isDigest } from '../asset.ts';
 import type { Reply } from '../../../core/http/reply.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { Caller } from '../../../core/values/key.ts';
-import type { Exchange } from '../../../server/exchange.ts';
-import { authenticateRequest, type IncomingRequest } from '../../../server/incoming-request.ts';
-import type { Serving } from '../../../server/serving.ts';
+import type { Exchange } from '../../../core/pipeline/exchange.ts';
+import {
+  authenticateRequest,
+  type IncomingRequest,
+} from '../../../core/pipeline/incoming-request.ts';
+import type { Serving } from '../../../core/pipeline/serving.ts';
 
 /** A request below `{base}/svc1`. */
 export interface AssetRequest {

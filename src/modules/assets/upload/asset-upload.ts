@@ -1,7 +1,7 @@
 import { assetTable, assetFields, isAssetName, isDigest, type Asset } from '../asset.ts';
 import type { ReceivedFile } from '../asset-files.ts';
 import { assetType } from '../asset-type.ts';
-import type { Call, OperationResult } from '../../../api/operation.ts';
+import type { Call, OperationResult } from '../../../core/operations/operation.ts';
 import { pageFields } from '../../../core/http/content/page-fields.ts';
 import { takeParameter } from '../../../core/http/query.ts';
 import { noBody, type Reply } from '../../../core/http/reply.ts';
@@ -9,12 +9,15 @@ import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Caller } from '../../../core/values/key.ts';
 import { downloadByHash, hashInPath, type AssetRequest } from './asset-by-hash.ts';
-import { requirePlain } from '../../../server/h1/body.ts';
-import { authenticateRequest, type IncomingRequest } from '../../../server/incoming-request.ts';
-import { outcomeMembers } from '../../../server/svc1/operations.ts';
+import { requirePlain } from '../../../core/pipeline/body.ts';
+import {
+  authenticateRequest,
+  type IncomingRequest,
+} from '../../../core/pipeline/incoming-request.ts';
+import { outcomeMembers } from '../../../core/operations/http/operations.ts';
 import { limitUploads, receiveContent, tooLarge } from './upload-content.ts';
 import { contentRangeOf, expectedDigest, type UploadRange } from './upload-fields.ts';
-import type { Serving } from '../../../server/serving.ts';
+import type { Serving } from '../../../core/pipeline/serving.ts';
 
 /** The operations whose scopes an upload and a download need, as refusals name them. */
 const putName = 'svc1.asset.put';

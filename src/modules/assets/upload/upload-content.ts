@@ -2,8 +2,8 @@ import type { AssetWriter } from '../asset-files.ts';
 import { uploadsAtOnceMax } from '../limits.ts';
 import { requireIntactBody } from '../../../core/http/content/broken-content.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
-import type { RequestBody } from '../../../server/exchange.ts';
-import { passContentOn } from '../../../server/h1/body.ts';
+import type { RequestBody } from '../../../core/pipeline/exchange.ts';
+import { passContentOn } from '../../../core/pipeline/body.ts';
 import { invalidRange } from './upload-fields.ts';
 
 let uploads = 0;

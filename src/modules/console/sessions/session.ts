@@ -1,6 +1,6 @@
 import { scopesSchema } from '../../keys/keys.ts';
-import { defineOperation } from '../../../api/operation.ts';
-import type { Authenticate } from '../../../api/keys/authenticate.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
+import type { Authenticate } from '../../../core/operations/keys/authenticate.ts';
 
 /**
  * session.authenticate: gives a websocket an API key, because browsers cannot set header fields on

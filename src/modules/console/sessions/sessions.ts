@@ -9,16 +9,20 @@ import { hasScope, type ApiKey, type Scope } from '../../../core/values/key.ts';
 import type { Login } from '../../login/login.ts';
 import type { LoginSession } from '../../login/login-session.ts';
 import type { LoggedDraft } from '../../../core/log/store.ts';
-import { defineOperation, type Call, type OperationResult } from '../../../api/operation.ts';
+import {
+  defineOperation,
+  type Call,
+  type OperationResult,
+} from '../../../core/operations/operation.ts';
 import type { ViewConfig } from '../../rules/operations/rule-view.ts';
-import { keyHash, type Authenticate } from '../../../api/keys/authenticate.ts';
+import { keyHash, type Authenticate } from '../../../core/operations/keys/authenticate.ts';
 import { sealKey, type SessionStore } from './session-store.ts';
 import { sessionMs, sessionsPerKeyMax } from '../../keys/limits.ts';
 import {
   isExpired,
   newSessionSecrets,
   sessionCookieName,
-} from '../../../api/keys/session-token.ts';
+} from '../../../core/operations/keys/session-token.ts';
 
 /** The parts that the operations on sessions need; `now` is in milliseconds since 1970. */
 interface SessionParts {

@@ -7,17 +7,17 @@ import { hasScope, type Caller } from '../../../core/values/key.ts';
 import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { requireUnscheduled } from '../log/draft-store.ts';
 import { draftSeen, isDraftSeen, openDraftSeen } from '../bounds.ts';
-import { identifyRequest } from '../../../api/records/idempotency.ts';
-import { vkMember } from '../../../api/records/schema.ts';
-import { authorise } from '../../../api/execute.ts';
+import { identifyRequest } from '../../../core/operations/records/idempotency.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
+import { authorise } from '../../../core/operations/execute.ts';
 import {
   authorOf,
   changeAuthorOf,
   defineOperation,
   type Call,
   type OperationResult,
-} from '../../../api/operation.ts';
-import { listRowsDefault } from '../../../api/limits.ts';
+} from '../../../core/operations/operation.ts';
+import { listRowsDefault } from '../../../core/operations/limits.ts';
 import { requireSeen } from './publish-plan.ts';
 import {
   draftCommentCharactersMax,

@@ -4,8 +4,8 @@ import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { isDraftSeen, openDraftSeen } from '../bounds.ts';
-import { authorise } from '../../../api/execute.ts';
-import { changeAuthorOf, defineOperation } from '../../../api/operation.ts';
+import { authorise } from '../../../core/operations/execute.ts';
+import { changeAuthorOf, defineOperation } from '../../../core/operations/operation.ts';
 import { draftProperty } from './drafts.ts';
 import { draftPreviewsMax, previewSecondsDefault, previewSecondsMax } from './limits.ts';
 

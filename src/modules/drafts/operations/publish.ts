@@ -10,18 +10,18 @@ import { parseNamedMoment, type NamedMoment } from '../../../core/values/time.ts
 import { openDraftNamed } from '../log/draft-store.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { draftSeen, openDraftSeen, type DraftReader } from '../bounds.ts';
-import { authorise } from '../../../api/execute.ts';
+import { authorise } from '../../../core/operations/execute.ts';
 import {
   commitOnce,
   keyedRequest,
   namedFirst,
   reportResult,
   type WriteReport,
-} from '../../../api/records/commit-once.ts';
-import type { KeyedRequest } from '../../../api/records/idempotency.ts';
-import { shortened } from '../../../api/records/revert.ts';
-import { vkMember } from '../../../api/records/schema.ts';
-import { authorOf, defineOperation, type Call } from '../../../api/operation.ts';
+} from '../../../core/operations/records/commit-once.ts';
+import type { KeyedRequest } from '../../../core/operations/records/idempotency.ts';
+import { shortened } from '../../../core/operations/records/revert.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
+import { authorOf, defineOperation, type Call } from '../../../core/operations/operation.ts';
 import { draftProperty, scheduleSchema, type DraftParts } from './drafts.ts';
 import { momentCharactersMax, publishInlineRecordsMax, publishListedMax } from './limits.ts';
 import {

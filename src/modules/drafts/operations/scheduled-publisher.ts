@@ -10,7 +10,7 @@ import { doInTurn } from '../../cluster/log/task-turn.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { scheduleLookMs, scheduleRetryMs, scheduleRowsMax } from './limits.ts';
 import { hasMoreRecords, requireFamilies, runPublish, type PublishRequest } from './publish.ts';
-import type { WriteReport } from '../../../api/records/commit-once.ts';
+import type { WriteReport } from '../../../core/operations/records/commit-once.ts';
 
 /** The dependencies of scheduled publications. */
 export interface ScheduleParts {

@@ -6,23 +6,23 @@ import { hasScope, type Caller } from '../../../core/values/key.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { draftSeen } from '../bounds.ts';
-import { authorise } from '../../../api/execute.ts';
-import { authorOf, defineOperation } from '../../../api/operation.ts';
+import { authorise } from '../../../core/operations/execute.ts';
+import { authorOf, defineOperation } from '../../../core/operations/operation.ts';
 import {
   commitOnce,
   keyedRequest,
   namedFirst,
   reportResult,
   type WriteReport,
-} from '../../../api/records/commit-once.ts';
-import { invalidateInlineRowsMax } from '../../../api/records/limits.ts';
+} from '../../../core/operations/records/commit-once.ts';
+import { invalidateInlineRowsMax } from '../../../core/operations/records/limits.ts';
 import {
   planRevert,
   shortened,
   type Folding,
   type RecordRevert,
-} from '../../../api/records/revert.ts';
-import { vkMember } from '../../../api/records/schema.ts';
+} from '../../../core/operations/records/revert.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
 import { rowFamily } from '../../tables/rows/row-family.ts';
 import { ruleFamily } from '../../rules/operations/rule-family.ts';
 import { tableFamily } from '../../tables/operations/table-family.ts';

@@ -1,7 +1,7 @@
 import type { StaticInput } from '../../../core/values/json/static.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { Store } from '../../../core/log/store.ts';
-import type { Call } from '../../../api/operation.ts';
+import type { Call } from '../../../core/operations/operation.ts';
 
 /** The version of the protocol between nodes; a node understands versions from `protocolMin`. */
 export const nodeProtocol = 1;

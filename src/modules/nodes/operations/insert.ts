@@ -3,7 +3,7 @@ import { failureFrom, Failure } from '../../../core/values/failure.ts';
 import { hasScope } from '../../../core/values/key.ts';
 import { parseDateTime } from '../../../core/values/time.ts';
 import { eventInsert, rowInsert } from '../log/outbox.ts';
-import { authorOf, defineOperation, type Call } from '../../../api/operation.ts';
+import { authorOf, defineOperation, type Call } from '../../../core/operations/operation.ts';
 import { storeTakenEvent, type EventParts } from '../../webhooks/operations/events.ts';
 import type { RowParts } from '../../tables/rows/row-family.ts';
 import { storeTakenRow } from './taken-rows.ts';

@@ -4,7 +4,11 @@ import { Failure } from '../../../core/values/failure.ts';
 import { catchUpTo } from '../../../core/log/catch-up.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
-import { defineOperation, type OperationResult, type Packet } from '../../../api/operation.ts';
+import {
+  defineOperation,
+  type OperationResult,
+  type Packet,
+} from '../../../core/operations/operation.ts';
 import { nodeProperties, nodeProtocol, requireNode } from './access.ts';
 import { copyRowsAtOnce, feedRowsAtOnce } from './limits.ts';
 

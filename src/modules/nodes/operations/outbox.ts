@@ -1,9 +1,9 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
+import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
 import type { OutboxEntry } from '../log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { defineOperation, type OperationDefinition } from '../../../api/operation.ts';
+import { defineOperation, type OperationDefinition } from '../../../core/operations/operation.ts';
 import { rowInsert } from '../log/outbox.ts';
 import { outboxChangedAtOnce } from './limits.ts';
 

@@ -3,7 +3,7 @@ import type { Node } from '../../webhooks/hook.ts';
 import type { Log } from '../../../core/report/log.ts';
 import type { NodeState } from '../log/node-states.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { defineOperation } from '../../../api/operation.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
 import { nodeProperties, nodeProtocol, requireNode } from './access.ts';
 
 interface ReportParts {

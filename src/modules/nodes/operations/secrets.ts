@@ -1,6 +1,6 @@
 import type { Hook, Node } from '../../webhooks/hook.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { defineOperation } from '../../../api/operation.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
 import { nodeProperties, requireNode } from './access.ts';
 
 /**

@@ -3,8 +3,8 @@ import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { rowInsert } from '../log/outbox.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import type { Call, Operation, OperationResult } from '../../../api/operation.ts';
-import { insertOperation } from '../../../api/records/write.ts';
+import type { Call, Operation, OperationResult } from '../../../core/operations/operation.ts';
+import { insertOperation } from '../../../core/operations/records/write.ts';
 import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';
 
 const insertRow = insertOperation(rowFamily);

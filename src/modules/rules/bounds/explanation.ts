@@ -4,7 +4,7 @@ import type {
   ExplainedSource,
   Explanation,
   LossCode,
-} from '../../../model/explanation.ts';
+} from '../../../core/pipeline/explanation.ts';
 
 /** An explanation with its first sentence. */
 type SaidExplanation = Explanation & { readonly says: string };

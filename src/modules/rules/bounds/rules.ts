@@ -19,8 +19,8 @@ import type {
   RecordParts,
   RecordStep,
   StoredRecord,
-} from '../../../api/records/family.ts';
-import type { RecordRevert, RevertSelection } from '../../../api/records/revert.ts';
+} from '../../../core/operations/records/family.ts';
+import type { RecordRevert, RevertSelection } from '../../../core/operations/records/revert.ts';
 import { wideSetting } from './wide-settings.ts';
 
 type RuleReads = Pick<Reads, 'rule' | 'rows'>;

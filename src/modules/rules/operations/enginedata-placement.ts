@@ -1,5 +1,5 @@
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import { waitingMembersMax } from '../../../api/limits.ts';
+import { waitingMembersMax } from '../../../core/operations/limits.ts';
 import { enginedataProblems, type EnginedataPlacing } from './enginedata.ts';
 
 /**

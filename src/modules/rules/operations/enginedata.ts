@@ -3,11 +3,11 @@ import formSchema from '../../../../public/engines/form.schema.json' with { type
 import htmlSchema from '../../../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../../../public/engines/template.schema.json' with { type: 'json' };
 import { unknownVariable, variableWords } from '../../../core/http/field-template.ts';
-import { wordsOfAjv } from '../../../tables/ajv.ts';
+import { wordsOfAjv } from '../../../core/operations/ajv.ts';
 import { parseAuthority } from '../../../core/values/network/authority.ts';
 import { nearestName } from '../../../core/values/nearest.ts';
 import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';
-import { conditionTypes } from '../../../breadcrumbs/conditions/table.ts';
+import { conditionTypes } from '../../../core/pipeline/conditions/table.ts';
 import { renderWhenProblems } from '../../breadcrumbs/render-when.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
@@ -17,9 +17,9 @@ import type { Problem, ProblemReason } from '../../../core/values/failure.ts';
 import { isTarget, type RuleKind } from '../rule.ts';
 import { durationMs } from '../../../core/values/units.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
-import { problemsMax, waitingMembersMax } from '../../../api/limits.ts';
+import { problemsMax, waitingMembersMax } from '../../../core/operations/limits.ts';
 import { fetchTimeoutMsMax } from './limits.ts';
-import { createValidators } from '../../../api/schema-validators.ts';
+import { createValidators } from '../../../core/operations/schema-validators.ts';
 
 /** The schemas of enginedata by engine: those that the engines' documentation shows. */
 export const engineSchemas: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([

@@ -1,5 +1,5 @@
 import type { StaticInput } from '../../../core/values/json/static.ts';
-import { conditionTypes } from '../../../breadcrumbs/conditions/table.ts';
+import { conditionTypes } from '../../../core/pipeline/conditions/table.ts';
 import { methodBytesMax } from '../../../core/http/limits.ts';
 import { takeParameter } from '../../../core/http/query.ts';
 import type { RequestTarget } from '../../../core/http/request.ts';
@@ -8,16 +8,16 @@ import {
   sourceNames,
   type Explanation,
   type Winner,
-} from '../../../model/explanation.ts';
+} from '../../../core/pipeline/explanation.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { Caller } from '../../../core/values/key.ts';
 import { servicePath, urlOf } from '../../../core/values/path.ts';
 import { ruleKinds } from '../rule.ts';
 import { boundExplanation } from '../bounds/explanation.ts';
 import { requireInside } from '../bounds/rules.ts';
-import { asOfProperty, timeThen } from '../../../api/records/moment.ts';
-import { defineOperation } from '../../../api/operation.ts';
-import type { KeyVisit, SiteAccess } from '../../../site/site-access.ts';
+import { asOfProperty, timeThen } from '../../../core/operations/records/moment.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
+import type { KeyVisit, SiteAccess } from '../../../core/pipeline/site-access.ts';
 import { siteFor, type PageParts } from './page-lookup.ts';
 import {
   parseOrigin,
@@ -25,7 +25,7 @@ import {
   parseQueryText,
   parseUrl,
   requireBreadcrumbKey,
-} from '../../../api/rules/place.ts';
+} from '../../../core/operations/place.ts';
 import {
   previewOf,
   previewProperties,

@@ -2,10 +2,14 @@ import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
 import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
 import type { StoredRule } from '../rule.ts';
 import { requireInside } from '../bounds/rules.ts';
-import { defineOperation } from '../../../api/operation.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
 import { requireVisible, type PageParts } from './page-lookup.ts';
-import { parsePlace, type Place } from '../../../api/rules/place.ts';
-import { fromSeqProperty, streamFrom, type StreamedLog } from '../../../api/rules/stream.ts';
+import { parsePlace, type Place } from '../../../core/operations/place.ts';
+import {
+  fromSeqProperty,
+  streamFrom,
+  type StreamedLog,
+} from '../../../core/operations/records/stream.ts';
 import { ruleMoments, type TimedLog } from './time-notices.ts';
 
 const packetName = 'svc1.userinterface.stale';

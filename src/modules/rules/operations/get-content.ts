@@ -6,8 +6,8 @@ import type { JsonObject } from '../../../core/values/json/json.ts';
 import { headerBlockBytesMax, headerFieldsMax } from '../../../core/http/limits.ts';
 import type { Visitor } from '../../../core/http/visitor.ts';
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
-import { asOfProperty, timeThen } from '../../../api/records/moment.ts';
-import { defineOperation, type Call } from '../../../api/operation.ts';
+import { asOfProperty, timeThen } from '../../../core/operations/records/moment.ts';
+import { defineOperation, type Call } from '../../../core/operations/operation.ts';
 import { previewFor, previewProperties } from './preview.ts';
 import {
   clientOf,

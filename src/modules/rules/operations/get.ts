@@ -1,4 +1,4 @@
-import { defineOperation } from '../../../api/operation.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
 import {
   contentPlace,
   placeInput,

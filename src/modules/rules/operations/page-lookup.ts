@@ -10,10 +10,10 @@ import { servicePath } from '../../../core/values/path.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
-import { asOfProperty, seqOfMoment, timeThen } from '../../../api/records/moment.ts';
-import type { Call } from '../../../api/operation.ts';
-import type { SiteAccess } from '../../../site/site-access.ts';
-import { parsePlace, type Place } from '../../../api/rules/place.ts';
+import { asOfProperty, seqOfMoment, timeThen } from '../../../core/operations/records/moment.ts';
+import type { Call } from '../../../core/operations/operation.ts';
+import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import { parsePlace, type Place } from '../../../core/operations/place.ts';
 import { isPreview, previewTimeMs } from './preview.ts';
 import type { ViewConfig } from './rule-view.ts';
 

@@ -8,7 +8,7 @@ import {
   type FieldWrite,
   type Named,
   type PlacedField,
-} from '../../../api/records/placement.ts';
+} from '../../../core/operations/records/placement.ts';
 import { mergeEnginedata, splitEnginedata } from './enginedata-placement.ts';
 import { fieldDefinitions, isRuleKind, type Placing } from './fields.ts';
 import { ruleBytesMax } from './limits.ts';

@@ -1,14 +1,14 @@
 import { preferredLanguage } from '../../../core/http/representation/negotiation.ts';
-import type { VisitorTraits } from '../../../breadcrumbs/condition.ts';
+import type { VisitorTraits } from '../../../core/pipeline/conditions/condition.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import { previewFields } from '../../../breadcrumbs/conditions/table.ts';
+import { previewFields } from '../../../core/pipeline/conditions/table.ts';
 import type { Fields } from '../../../core/http/request.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { hasScope } from '../../../core/values/key.ts';
 import type { Location } from '../../../core/http/visitor.ts';
 import type { Visitor } from '../../../core/http/visitor.ts';
 import { bucketOf, seedOf } from '../../visitors/bucket.ts';
-import type { Call } from '../../../api/operation.ts';
+import type { Call } from '../../../core/operations/operation.ts';
 
 /** The properties of a visitor in an input; a property that is left out is unknown. */
 export type Preview = Readonly<Record<string, string | number>>;

@@ -1,12 +1,12 @@
 import { chooseRenderBranch, renderWhenOf } from '../../breadcrumbs/render-when.ts';
-import type { Branch, Dependencies } from '../../../breadcrumbs/when.ts';
+import type { Branch, Dependencies } from '../../../core/pipeline/conditions/when.ts';
 import type { FoundRule } from '../rule.ts';
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import { jsonDigest, preparedFor } from '../../../core/values/json/prepared-json.ts';
 import type { Rule } from '../rule.ts';
 import type { Visitor } from '../../../core/http/visitor.ts';
-import type { OperationResult } from '../../../api/operation.ts';
-import { etagOfDigest } from '../../../api/records/read.ts';
+import type { OperationResult } from '../../../core/operations/operation.ts';
+import { etagOfDigest } from '../../../core/operations/records/read.ts';
 import { publicData, serverFields } from './rule-view.ts';
 
 /** The enginedata that a rule has for a visitor. */

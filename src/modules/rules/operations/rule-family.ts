@@ -15,7 +15,7 @@ import {
 import { storedMomentMs } from '../../../core/values/time.ts';
 import { foldRule } from '../../../core/log/write/fold.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import type { Call } from '../../../api/operation.ts';
+import type { Call } from '../../../core/operations/operation.ts';
 import { boundedRules, boundRevert, isRuleWithin } from '../bounds/rules.ts';
 import type {
   MaskFields,
@@ -23,8 +23,8 @@ import type {
   RecordParts,
   RecordStep,
   StoredRecord,
-} from '../../../api/records/family.ts';
-import type { SiteAccess } from '../../../site/site-access.ts';
+} from '../../../core/operations/records/family.ts';
+import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 import { unreadEnginedata } from './enginedata.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import { limitOf, parseRuleOrigin } from './fields.ts';

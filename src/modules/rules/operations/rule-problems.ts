@@ -6,8 +6,8 @@ import { Failure, type Problem, type ProblemReason } from '../../../core/values/
 import { storedMomentMs } from '../../../core/values/time.ts';
 import { ruleKinds, type Rule } from '../rule.ts';
 import { urlAddressProblem } from '../../../core/outbound/address.ts';
-import { problemsMax } from '../../../api/limits.ts';
-import { unknownField } from '../../../api/problems.ts';
+import { problemsMax } from '../../../core/operations/limits.ts';
+import { unknownField } from '../../../core/operations/problems.ts';
 import { mergeEnginedata } from './enginedata-placement.ts';
 import { enginedataProblems } from './enginedata.ts';
 import { fieldDefinitions, limitOf } from './fields.ts';

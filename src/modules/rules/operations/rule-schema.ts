@@ -8,7 +8,7 @@ import {
 import { ruleKinds, type Rule } from '../rule.ts';
 import { customHeadersMax } from '../../../core/config/limits.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
-import type { RecordSchema } from '../../../api/records/schema.ts';
+import type { RecordSchema } from '../../../core/operations/records/schema.ts';
 
 const text = { type: 'string' } as const;
 const anyObject = { type: 'object', additionalProperties: true } as const;

@@ -3,8 +3,8 @@ import { requestPathOf, type CanonicalPath } from '../../../core/values/path.ts'
 import type { Candidate, Rule } from '../rule.ts';
 import { sortByPrecedence, lossReason } from '../matcher.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import type { Call } from '../../../api/operation.ts';
-import type { SiteAccess } from '../../../site/site-access.ts';
+import type { Call } from '../../../core/operations/operation.ts';
+import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 
 /** The parts by which shadowProblems finds what hides a rule. */
 export interface ShadowParts {

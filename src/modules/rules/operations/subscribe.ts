@@ -8,12 +8,12 @@ import { canonicalPath, encodeNonAscii } from '../../../core/values/path.ts';
 import { preparedFor } from '../../../core/values/json/prepared-json.ts';
 import type { StoredRule } from '../rule.ts';
 import type { RuleChange } from '../../../core/log/store.ts';
-import { defineOperation } from '../../../api/operation.ts';
-import { recordSchemas } from '../../../api/records/schema.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
+import { recordSchemas } from '../../../core/operations/records/schema.ts';
 import { parseRuleOrigin } from './fields.ts';
 import { maskFormerHeaders, ruleFamily, type RuleParts } from './rule-family.ts';
 import { serverFields } from './rule-view.ts';
-import { fromSeqProperty, streamFrom } from '../../../api/rules/stream.ts';
+import { fromSeqProperty, streamFrom } from '../../../core/operations/records/stream.ts';
 
 const packetName = 'svc1.userinterface.change';
 const seqSchema = { type: 'integer', description: 'Position in the log.' } as const;

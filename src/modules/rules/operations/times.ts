@@ -5,8 +5,12 @@ import { ruleKinds } from '../rule.ts';
 import { namedMoment } from '../../../core/values/time.ts';
 import type { Reads, RuleTime } from '../../../core/log/store.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
-import { listCharactersMax, listRowsDefault, listRowsMax } from '../../../api/limits.ts';
-import { defineOperation } from '../../../api/operation.ts';
+import {
+  listCharactersMax,
+  listRowsDefault,
+  listRowsMax,
+} from '../../../core/operations/limits.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
 import { limitOf } from './fields.ts';
 import { timesExaminedMax } from './limits.ts';
 

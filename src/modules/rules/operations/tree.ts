@@ -9,9 +9,13 @@ import type { FolderName } from '../../files/folder-names.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { boundOrigins, boundRoots } from '../bounds/tree.ts';
 import { requireInside } from '../bounds/rules.ts';
-import { listRowsDefault, listRowsMax, shadowedNodesPerTurn } from '../../../api/limits.ts';
-import { defineOperation } from '../../../api/operation.ts';
-import type { SiteAccess } from '../../../site/site-access.ts';
+import {
+  listRowsDefault,
+  listRowsMax,
+  shadowedNodesPerTurn,
+} from '../../../core/operations/limits.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
+import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 import { parseRuleOrigin } from './fields.ts';
 import { shadowsAt } from './shadows.ts';
 

@@ -2,10 +2,10 @@ import { pageFields } from '../../../core/http/content/page-fields.ts';
 import type { PublicFile } from '../../../core/http/content/page.ts';
 import { isEmptyStatus, noBody, withoutFields, type Reply } from '../../../core/http/reply.ts';
 import type { ContentRequest, Fields } from '../../../core/http/request.ts';
-import { winnerName, type Explanation } from '../../../model/explanation.ts';
+import { winnerName, type Explanation } from '../../../core/pipeline/explanation.ts';
 import { canonicalPath, requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
 import type { FoundRule, Rule } from '../rule.ts';
-import type { ReplyOrPromise, PageRequest, ExpectedReply } from '../../../rules/source.ts';
+import type { ReplyOrPromise, PageRequest, ExpectedReply } from '../../../core/pipeline/source.ts';
 import type { PublicFileReplies } from '../../console/public-files.ts';
 import { pageStatus } from './stored-pages.ts';
 

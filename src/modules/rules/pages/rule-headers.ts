@@ -6,7 +6,7 @@ import {
   type FieldChanges,
 } from '../../headers/response-headers.ts';
 import type { Rule, RuleHeaders } from '../rule.ts';
-import type { ExpectedReply, ReplyOrPromise } from '../../../rules/source.ts';
+import type { ExpectedReply, ReplyOrPromise } from '../../../core/pipeline/source.ts';
 
 /** The changes of a rule, which live as long as its object: an edit makes a new one. */
 const prepared = new WeakMap<RuleHeaders, FieldChanges>();

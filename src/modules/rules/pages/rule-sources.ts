@@ -40,8 +40,8 @@ import {
   type ExplainedReply,
   type ExpectedReply,
   type ContentSource,
-} from '../../../rules/source.ts';
-import type { Precedence } from '../../../site/precedence.ts';
+} from '../../../core/pipeline/source.ts';
+import type { Precedence } from '../../../core/pipeline/precedence.ts';
 import { withHeaderNote, withRuleHeaders } from './rule-headers.ts';
 
 /** The rule that replies, and how. */

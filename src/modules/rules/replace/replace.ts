@@ -4,24 +4,28 @@ import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts
 import { ruleKinds, type Rule } from '../rule.ts';
 import type { StaticInput } from '../../../core/values/json/static.ts';
 import type { Decision, LoggedDraft, Reads } from '../../../core/log/store.ts';
-import { authorise } from '../../../api/execute.ts';
-import { listRowsDefault } from '../../../api/limits.ts';
+import { authorise } from '../../../core/operations/execute.ts';
+import { listRowsDefault } from '../../../core/operations/limits.ts';
 import {
   authorOf,
   defineOperation,
   type Call,
   type OperationResult,
-} from '../../../api/operation.ts';
-import { familyFor, type RecordFamily, type StoredRecord } from '../../../api/records/family.ts';
+} from '../../../core/operations/operation.ts';
+import {
+  familyFor,
+  type RecordFamily,
+  type StoredRecord,
+} from '../../../core/operations/records/family.ts';
 import {
   commitOnce,
   keyedRequest,
   namedFirst,
   reportResult,
-} from '../../../api/records/commit-once.ts';
-import { earlierClaim } from '../../../api/records/idempotency.ts';
-import { readPage } from '../../../api/records/list.ts';
-import { vkMember } from '../../../api/records/schema.ts';
+} from '../../../core/operations/records/commit-once.ts';
+import { earlierClaim } from '../../../core/operations/records/idempotency.ts';
+import { readPage } from '../../../core/operations/records/list.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
 import {
   findCharactersMax,
   replacedCharactersMax,

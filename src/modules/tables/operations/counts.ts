@@ -1,5 +1,5 @@
 import type { Store } from '../../../core/log/store.ts';
-import { defineOperation } from '../../../api/operation.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
 
 const count = { type: 'integer', minimum: 0 } as const;
 

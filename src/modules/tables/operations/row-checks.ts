@@ -3,7 +3,7 @@ import { backgroundPollMs } from '../../../core/log/limits.ts';
 import type { LoggedDraft, Store } from '../../../core/log/store.ts';
 import { reasonOf, type Log } from '../../../core/report/log.ts';
 import type { StoredTable } from '../table.ts';
-import { examinedRecords } from '../../../api/records/list.ts';
+import { examinedRecords } from '../../../core/operations/records/list.ts';
 import { rowTable } from '../rows/compiled-tables.ts';
 import { rowCheckRetryMs, rowsCheckedAtOnce } from './limits.ts';
 import { rowCorrection } from './schema-change.ts';

@@ -12,9 +12,9 @@ import type { Row } from '../row.ts';
 import type { TableDefinition } from '../table.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { compileTable, type CompiledTable } from '../compiled-table.ts';
-import type { RecordParts, ReviewedEdit } from '../../../api/records/family.ts';
-import { examinedRecords } from '../../../api/records/list.ts';
-import { fieldsOf, placeRecord } from '../../../api/records/placement.ts';
+import type { RecordParts, ReviewedEdit } from '../../../core/operations/records/family.ts';
+import { examinedRecords } from '../../../core/operations/records/list.ts';
+import { fieldsOf, placeRecord } from '../../../core/operations/records/placement.ts';
 import { reportedRowsMax, rowsCheckedAtOnce } from './limits.ts';
 
 /** The effect of a change of a schema on the rows of a table. */

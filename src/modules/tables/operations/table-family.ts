@@ -5,19 +5,19 @@ import { foldTable } from '../../../core/log/write/fold.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { parseDefinition, type DefinitionMistake } from '../definition.ts';
 import { definitionFields } from '../definition.ts';
-import { unknownField } from '../../../api/problems.ts';
+import { unknownField } from '../../../core/operations/problems.ts';
 import type {
   RecordFamily,
   RecordParts,
   RecordStep,
   StoredRecord,
-} from '../../../api/records/family.ts';
+} from '../../../core/operations/records/family.ts';
 import {
   fieldsOf,
   placeRecord,
   requireSize,
   type FieldWrite,
-} from '../../../api/records/placement.ts';
+} from '../../../core/operations/records/placement.ts';
 import { tableBytesMax } from './limits.ts';
 import { reviewSchemaChange } from './schema-change.ts';
 import { schemaChangeReport, tableSchema } from './table-schema.ts';

@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import type { RecordSchema } from '../../../api/records/schema.ts';
+import type { RecordSchema } from '../../../core/operations/records/schema.ts';
 
 const text = { type: 'string' } as const;
 const texts = { type: 'array', items: text } as const;

@@ -2,7 +2,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import { hasScope, isScope, type Caller, type Scope } from '../../../core/values/key.ts';
 import type { Row } from '../row.ts';
 import type { TableDefinition } from '../table.ts';
-import type { RecordOperation } from '../../../api/records/family.ts';
+import type { RecordOperation } from '../../../core/operations/records/family.ts';
 
 /** An action on the rows of a table. */
 type TableAction = 'read' | 'insert' | 'edit';

@@ -1,8 +1,8 @@
 import { Failure } from '../../../core/values/failure.ts';
 import { scalarOf, type Row } from '../row.ts';
 import type { IndexRange, Reads } from '../../../core/log/store.ts';
-import type { RecordStep } from '../../../api/records/family.ts';
-import { examinedRecords } from '../../../api/records/list.ts';
+import type { RecordStep } from '../../../core/operations/records/family.ts';
+import { examinedRecords } from '../../../core/operations/records/list.ts';
 import { comparedRowsMax, sortedRowsMax } from './limits.ts';
 import type { RowCondition } from './row-conditions.ts';
 import { storedRow } from './row-steps.ts';

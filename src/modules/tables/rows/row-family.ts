@@ -13,16 +13,16 @@ import type { Reads } from '../../../core/log/store.ts';
 import { addressNetwork } from '../../../core/values/network/cidr.ts';
 import { hasScope } from '../../../core/values/key.ts';
 import { nearestName } from '../../../core/values/nearest.ts';
-import type { Call } from '../../../api/operation.ts';
-import { requireKnownFields } from '../../../api/problems.ts';
-import { seqOfMoment } from '../../../api/records/moment.ts';
-import type { RecordRevert } from '../../../api/records/revert.ts';
+import type { Call } from '../../../core/operations/operation.ts';
+import { requireKnownFields } from '../../../core/operations/problems.ts';
+import { seqOfMoment } from '../../../core/operations/records/moment.ts';
+import type { RecordRevert } from '../../../core/operations/records/revert.ts';
 import type {
   FamilyCall,
   RecordFamily,
   RecordParts,
   StoredRecord,
-} from '../../../api/records/family.ts';
+} from '../../../core/operations/records/family.ts';
 import { accessTo, actionOf, mayAccess, noAccess, type TableAccess } from './access.ts';
 import type { AnonymousWrites } from './anonymous-writes.ts';
 import { rowTable, withoutHidden, type RowTable } from './compiled-tables.ts';

@@ -3,15 +3,15 @@ import { Failure } from '../../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row } from '../row.ts';
 import type { Reads, SearchStep } from '../../../core/log/store.ts';
-import { ruleCharacters } from '../../../api/limits.ts';
-import { examinedRecords } from '../../../api/records/list.ts';
+import { ruleCharacters } from '../../../core/operations/limits.ts';
+import { examinedRecords } from '../../../core/operations/records/list.ts';
 import type {
   ListSelection,
   ListSteps,
   RecordStep,
   StoredRecord,
-} from '../../../api/records/family.ts';
-import { listSliceRecords } from '../../../api/records/limits.ts';
+} from '../../../core/operations/records/family.ts';
+import { listSliceRecords } from '../../../core/operations/records/limits.ts';
 import { rowTable, type RowTable } from './compiled-tables.ts';
 import { compareScalars, unusableCursor, walkIndexes, type SortOrder } from './index-walk.ts';
 import { countedRowsMax, examinedRowsThenMax, sortedRowsThenMax } from './limits.ts';

@@ -9,7 +9,7 @@ import {
   type FieldWrite,
   type Named,
   type PlacedField,
-} from '../../../api/records/placement.ts';
+} from '../../../core/operations/records/placement.ts';
 import { rowBytesMax } from './limits.ts';
 
 /** Names of fields that only the server writes. */

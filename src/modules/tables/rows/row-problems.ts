@@ -3,8 +3,8 @@ import type { Json } from '../../../core/values/json/json.ts';
 import { scalarOf, type Row, type StoredRow } from '../row.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import type { CompiledTable, TableField } from '../compiled-table.ts';
-import { fieldsOf } from '../../../api/records/placement.ts';
-import { unknownField } from '../../../api/problems.ts';
+import { fieldsOf } from '../../../core/operations/records/placement.ts';
+import { unknownField } from '../../../core/operations/problems.ts';
 
 /**
  * The problems of the named fields of a row: values in its `_unknowns_`, and references to rows

@@ -5,19 +5,19 @@ import { jsonDigest } from '../../../core/values/json/prepared-json.ts';
 import { tableIndexes } from '../table.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import type { TableField } from '../compiled-table.ts';
-import { listRowsMax } from '../../../api/limits.ts';
-import { defineOperation, type Call } from '../../../api/operation.ts';
+import { listRowsMax } from '../../../core/operations/limits.ts';
+import { defineOperation, type Call } from '../../../core/operations/operation.ts';
 import {
   familyFor,
   findRecord,
   namedId,
   type FamilyCall,
   type RecordFamily,
-} from '../../../api/records/family.ts';
-import { examinedRecords, listPage } from '../../../api/records/list.ts';
-import { asOfProperty, seqOfMoment } from '../../../api/records/moment.ts';
-import { etagOfDigest, noSuchRecord, recordView } from '../../../api/records/read.ts';
-import { namingMembers } from '../../../api/records/schema.ts';
+} from '../../../core/operations/records/family.ts';
+import { examinedRecords, listPage } from '../../../core/operations/records/list.ts';
+import { asOfProperty, seqOfMoment } from '../../../core/operations/records/moment.ts';
+import { etagOfDigest, noSuchRecord, recordView } from '../../../core/operations/records/read.ts';
+import { namingMembers } from '../../../core/operations/records/schema.ts';
 import { accessTo, mayAccess, type TableAccess } from './access.ts';
 import { rowTable, withoutHidden } from './compiled-tables.ts';
 import { referenceChoicesMax } from './limits.ts';

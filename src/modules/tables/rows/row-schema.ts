@@ -1,4 +1,4 @@
-import type { RecordPart, RecordSchema } from '../../../api/records/schema.ts';
+import type { RecordPart, RecordSchema } from '../../../core/operations/records/schema.ts';
 
 /** The member of every input that names a table. */
 const tableMember = { type: 'string', description: 'The name of the table.' } as const;

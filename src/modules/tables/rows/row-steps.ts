@@ -1,6 +1,6 @@
 import type { Row, StoredRow } from '../row.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import type { RecordStep, StoredRecord } from '../../../api/records/family.ts';
+import type { RecordStep, StoredRecord } from '../../../core/operations/records/family.ts';
 
 /** A stored row as the operations of all families have records. */
 export function rowRecord({ row, ...place }: StoredRow): StoredRecord<Row> {

@@ -1,5 +1,5 @@
 import { Failure } from '../../../core/values/failure.ts';
-import type { Call } from '../../../api/operation.ts';
+import type { Call } from '../../../core/operations/operation.ts';
 
 /** Whether a page of this site, or a program that is no browser, has caused a call. */
 export function isSameOrigin(

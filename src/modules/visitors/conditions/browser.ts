@@ -7,7 +7,7 @@ import {
   listText,
   textField,
   type ConditionType,
-} from '../../../breadcrumbs/condition.ts';
+} from '../../../core/pipeline/conditions/condition.ts';
 
 /** `lang`: the visitor's preferred language, or a more specific one: `de` also matches de-CH. */
 const lang = defineCondition<readonly string[]>({

@@ -9,7 +9,7 @@ import {
   nonEmptyText,
   textField,
   type ConditionType,
-} from '../../../breadcrumbs/condition.ts';
+} from '../../../core/pipeline/conditions/condition.ts';
 
 /** `country`: the visitor's country, as ISO 3166-1 codes. */
 const country = defineCondition<ReadonlySet<string>>({

@@ -1,6 +1,6 @@
 import { millionths } from '../../../core/http/visitor.ts';
 import { seedInCookie, seedCookie } from '../bucket.ts';
-import type { Condition, ConditionType } from '../../../breadcrumbs/condition.ts';
+import type { Condition, ConditionType } from '../../../core/pipeline/conditions/condition.ts';
 
 const millionthsPerCent = millionths / 100;
 

@@ -6,7 +6,7 @@ import {
   nonEmptyText,
   textField,
   type ConditionType,
-} from '../../../breadcrumbs/condition.ts';
+} from '../../../core/pipeline/conditions/condition.ts';
 
 /** `user`: users by name, or `*` for any signed-in user. */
 const user = defineCondition<ReadonlySet<string>>({

@@ -3,11 +3,11 @@ import { batchId } from '../../../core/log/events/event.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
 import { isJsonObject } from '../../../core/values/json/json.ts';
-import { listRowsDefault, listRowsMax } from '../../../api/limits.ts';
+import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
 import { deliveriesExaminedMax, listedAnswerCharactersMax } from './limits.ts';
 import { attemptOutcomes, type NumberedAttempt, type QueueKey } from '../log/deliveries.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { defineOperation } from '../../../api/operation.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
 import { noSuchHook } from './hook-family.ts';
 
 const integer = { type: 'integer' } as const;

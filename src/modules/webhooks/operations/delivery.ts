@@ -5,7 +5,7 @@ import type { NumberedAttempt } from '../log/deliveries.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { batchBody, cacheEventTexts, eachBody } from '../message.ts';
 import { isSecretField, maskedValue } from '../attempt.ts';
-import { defineOperation } from '../../../api/operation.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
 import {
   attemptFacts,
   isMade,

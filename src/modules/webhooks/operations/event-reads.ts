@@ -6,11 +6,11 @@ import {
   listRowsDefault,
   listRowsMax,
   ruleCharacters,
-} from '../../../api/limits.ts';
+} from '../../../core/operations/limits.ts';
 import { eventSliceRows, eventsExaminedMax } from './limits.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import { defineOperation } from '../../../api/operation.ts';
-import { noSuchRecord } from '../../../api/records/read.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
+import { noSuchRecord } from '../../../core/operations/records/read.ts';
 
 const text = { type: 'string' } as const;
 const optionalText = { type: 'string', nullable: true } as const;

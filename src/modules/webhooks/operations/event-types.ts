@@ -1,7 +1,7 @@
 import { knownEventTypes } from '../../../core/log/events/event-types.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import { defineOperation } from '../../../api/operation.ts';
-import { createValidators } from '../../../api/schema-validators.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
+import { createValidators } from '../../../core/operations/schema-validators.ts';
 
 const validatorOf = createValidators({ allErrors: true });
 

@@ -24,10 +24,13 @@ import {
   defineOperation,
   type Call,
   type OperationResult,
-} from '../../../api/operation.ts';
-import { problemsMember } from '../../../api/problems.ts';
-import { identifyRequest, type RequestIdentity } from '../../../api/records/idempotency.ts';
-import { vkMember } from '../../../api/records/schema.ts';
+} from '../../../core/operations/operation.ts';
+import { problemsMember } from '../../../core/operations/problems.ts';
+import {
+  identifyRequest,
+  type RequestIdentity,
+} from '../../../core/operations/records/idempotency.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
 import { unfitMembers } from './event-types.ts';
 import { existingHook, requireNothingWaiting } from './hook-family.ts';
 import { knownNodes } from './hook-placement.ts';

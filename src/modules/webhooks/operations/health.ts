@@ -1,7 +1,7 @@
 import { isDelivered, type StoredHook } from '../hook.ts';
 import { attemptOutcomes, type NumberedAttempt } from '../log/deliveries.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { defineOperation } from '../../../api/operation.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
 import { attemptFacts, attemptProperties, isMade, type MadeAttempt } from './deliveries.ts';
 import { existingHook } from './hook-family.ts';
 import { healthAttemptsMax, healthRowsMax } from './limits.ts';

@@ -18,8 +18,8 @@ import type {
   RecordParts,
   RecordStep,
   StoredRecord,
-} from '../../../api/records/family.ts';
-import { noSuchRecord } from '../../../api/records/read.ts';
+} from '../../../core/operations/records/family.ts';
+import { noSuchRecord } from '../../../core/operations/records/read.ts';
 import {
   hookProblems,
   knownNodes,

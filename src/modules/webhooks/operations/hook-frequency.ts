@@ -5,7 +5,7 @@ import { hookBatchBytesMax } from '../limits.ts';
 import type { Problem } from '../../../core/values/failure.ts';
 import { isTimeZone, minutesOfDay } from '../../../core/values/time.ts';
 import { durationMs, sizeBytes } from '../../../core/values/units.ts';
-import { unknownField } from '../../../api/problems.ts';
+import { unknownField } from '../../../core/operations/problems.ts';
 import { wholeNumber, type FieldReading } from './field-reading.ts';
 import {
   hookBatchEventsMax,

@@ -6,7 +6,7 @@ import type { Problem } from '../../../core/values/failure.ts';
 import { nearestName } from '../../../core/values/nearest.ts';
 import { urlAddressProblem } from '../../../core/outbound/address.ts';
 import type { Reads, Store } from '../../../core/log/store.ts';
-import { unknownField } from '../../../api/problems.ts';
+import { unknownField } from '../../../core/operations/problems.ts';
 import {
   fieldsOf,
   placeRecord,
@@ -14,7 +14,7 @@ import {
   type FieldValues,
   type FieldWrite,
   type PlacedField,
-} from '../../../api/records/placement.ts';
+} from '../../../core/operations/records/placement.ts';
 import { hookFields, type HookField } from './hook-fields.ts';
 import { hookBytesMax } from './limits.ts';
 

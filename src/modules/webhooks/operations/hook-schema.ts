@@ -1,7 +1,7 @@
 import { customHeadersMax } from '../../../core/config/limits.ts';
 import { hookMethods, type Hook } from '../hook.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import type { RecordSchema } from '../../../api/records/schema.ts';
+import type { RecordSchema } from '../../../core/operations/records/schema.ts';
 import {
   hookBatchEventsMax,
   hookBatchTimesMax,

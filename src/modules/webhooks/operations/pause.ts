@@ -1,8 +1,8 @@
-import { defineOperation, type OperationDefinition } from '../../../api/operation.ts';
-import type { FamilyCall } from '../../../api/records/family.ts';
-import { identifyRequest } from '../../../api/records/idempotency.ts';
-import { ifSeqProperty, recordSchemas, vkMember } from '../../../api/records/schema.ts';
-import { changeRecord } from '../../../api/records/write.ts';
+import { defineOperation, type OperationDefinition } from '../../../core/operations/operation.ts';
+import type { FamilyCall } from '../../../core/operations/records/family.ts';
+import { identifyRequest } from '../../../core/operations/records/idempotency.ts';
+import { ifSeqProperty, recordSchemas, vkMember } from '../../../core/operations/records/schema.ts';
+import { changeRecord } from '../../../core/operations/records/write.ts';
 import { hookFamily, requireNothingWaiting, type HookParts } from './hook-family.ts';
 import { placeHookFields } from './hook-placement.ts';
 

@@ -6,10 +6,14 @@ import { replayCountedAtOnce } from './limits.ts';
 import type { QueueKey, ReplayRange } from '../log/deliveries.ts';
 import type { Decision, Reads, Store } from '../../../core/log/store.ts';
 import { queueOf } from './deliveries.ts';
-import { seqFromMoment, seqOfMoment } from '../../../api/records/moment.ts';
-import { changeAuthorOf, defineOperation, type OperationResult } from '../../../api/operation.ts';
-import { identifyRequest } from '../../../api/records/idempotency.ts';
-import { vkMember } from '../../../api/records/schema.ts';
+import { seqFromMoment, seqOfMoment } from '../../../core/operations/records/moment.ts';
+import {
+  changeAuthorOf,
+  defineOperation,
+  type OperationResult,
+} from '../../../core/operations/operation.ts';
+import { identifyRequest } from '../../../core/operations/records/idempotency.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
 import { noSuchHook, type HookParts } from './hook-family.ts';
 
 type ReplayParts = Pick<HookParts, 'store' | 'newId'>;

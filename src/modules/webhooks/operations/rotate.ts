@@ -1,9 +1,13 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import type { Change } from '../../../core/log/change.ts';
 import type { Decision, LoggedDraft, Reads } from '../../../core/log/store.ts';
-import { changeAuthorOf, defineOperation, type OperationResult } from '../../../api/operation.ts';
-import { identifyRequest } from '../../../api/records/idempotency.ts';
-import { vkMember } from '../../../api/records/schema.ts';
+import {
+  changeAuthorOf,
+  defineOperation,
+  type OperationResult,
+} from '../../../core/operations/operation.ts';
+import { identifyRequest } from '../../../core/operations/records/idempotency.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
 import { existingHook, secretDraft, type HookParts } from './hook-family.ts';
 import { secretSchema } from './hook-schema.ts';
 import { hookSecretOverlapMs } from './limits.ts';

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { listOutbox } from '../../../../src/modules/nodes/operations/outbox.ts';
 import { queueRows } from '../../../../src/modules/nodes/operations/taken-rows.ts';
-import type { Call } from '../../../../src/api/operation.ts';
+import type { Call } from '../../../../src/core/operations/operation.ts';
 import type { RowParts } from '../../../../src/modules/tables/rows/row-family.ts';
 import { openStore } from '../../../../src/core/log/open.ts';
 import { temporaryFolder } from '../../../folder.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { publishInlineRecordsMax } from '../../../../src/modules/drafts/operations/limits.ts';
-import { invalidateInlineRowsMax } from '../../../../src/api/records/limits.ts';
+import { invalidateInlineRowsMax } from '../../../../src/core/operations/records/limits.ts';
 import { inside, secret, startWorld } from './world.ts';
 
 const { origin } = inside;

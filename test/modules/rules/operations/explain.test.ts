@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { startSite } from '../../../harness.ts';
 import { httpSource } from '../../../core/outbound/sources.ts';
 import { ask } from '../../files/disk-rig.ts';
-import { askings, assertTrue, ruleSets } from '../../../site/explain-rig.ts';
+import { askings, assertTrue, ruleSets } from '../../../core/pipeline/explain-rig.ts';
 import { transports } from '../../status/transports.ts';
 
 const rule = 'svc1.userinterface';

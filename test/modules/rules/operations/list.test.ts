@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { ruleCharacters } from '../../../../src/api/limits.ts';
-import { listSliceRecords } from '../../../../src/api/records/limits.ts';
+import { ruleCharacters } from '../../../../src/core/operations/limits.ts';
+import { listSliceRecords } from '../../../../src/core/operations/records/limits.ts';
 import { eventSliceRows } from '../../../../src/modules/webhooks/operations/limits.ts';
 import { listEvents } from '../../../../src/modules/webhooks/operations/event-reads.ts';
-import { listOperation } from '../../../../src/api/records/list.ts';
+import { listOperation } from '../../../../src/core/operations/records/list.ts';
 import {
   ruleFamily,
   type RuleParts,
 } from '../../../../src/modules/rules/operations/rule-family.ts';
-import type { Call } from '../../../../src/api/operation.ts';
+import type { Call } from '../../../../src/core/operations/operation.ts';
 import { startSite } from '../../../harness.ts';
 import { commit, inserted, scratchStore } from '../../../core/log/scratch.ts';
 import { transports } from '../../status/transports.ts';

@@ -10,7 +10,7 @@ import {
   type JsonObject,
 } from '../../../../src/core/values/json/json.ts';
 import { ruleKinds, type Rule } from '../../../../src/modules/rules/rule.ts';
-import { sentNames } from '../../../../src/api/records/placement.ts';
+import { sentNames } from '../../../../src/core/operations/records/placement.ts';
 import { placeRuleFields } from '../../../../src/modules/rules/operations/placement.ts';
 
 const engines = new Set(['html', 'template']);

@@ -4,7 +4,7 @@ import { mergeFields } from '../../../../src/core/log/change.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { Rule } from '../../../../src/modules/rules/rule.ts';
-import { sentNames } from '../../../../src/api/records/placement.ts';
+import { sentNames } from '../../../../src/core/operations/records/placement.ts';
 import { placeRuleFields } from '../../../../src/modules/rules/operations/placement.ts';
 import { startSite } from '../../../harness.ts';
 

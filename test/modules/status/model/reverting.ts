@@ -4,7 +4,7 @@ import {
   type Json,
   type JsonObject,
 } from '../../../../src/core/values/json/json.ts';
-import { conflictsShownMax } from '../../../../src/api/records/limits.ts';
+import { conflictsShownMax } from '../../../../src/core/operations/records/limits.ts';
 import { invalidating, replay, type Entry, type Row, type State } from './ledger.ts';
 import { asText } from './values.ts';
 import { ownFields } from './views.ts';

@@ -4,9 +4,9 @@ import { test } from 'node:test';
 import type { Row } from '../../../../src/modules/tables/row.ts';
 import type { Reads } from '../../../../src/core/log/store.ts';
 import { compileTable } from '../../../../src/modules/tables/compiled-table.ts';
-import type { Call } from '../../../../src/api/operation.ts';
-import type { RecordStep } from '../../../../src/api/records/family.ts';
-import { listPage } from '../../../../src/api/records/list.ts';
+import type { Call } from '../../../../src/core/operations/operation.ts';
+import type { RecordStep } from '../../../../src/core/operations/records/family.ts';
+import { listPage } from '../../../../src/core/operations/records/list.ts';
 import { selectRows } from '../../../../src/modules/tables/rows/row-list.ts';
 
 const definition = { id: 't', name: 'x', index: ['n'], schema: { properties: { n: {} } } };

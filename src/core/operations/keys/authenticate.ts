@@ -1,0 +1,165 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import { Failure } from '../../values/failure.ts';
+import { addressNetwork } from '../../values/network/cidr.ts';
+import { boundScopes, boundsOf, type ApiKey, type Caller, type Scope } from '../../values/key.ts';
+import { openKey } from '../../../modules/console/sessions/session-store.ts';
+import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
+import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from '../../../modules/keys/limits.ts';
+import { createLruCache } from '../../values/lru-cache.ts';
+
+const minuteMs = 60_000;
+
+/** The reads that authentication needs. */
+interface KeyReads extends SessionReads {
+  keyByHash(hash: string): ApiKey | undefined;
+}
+
+interface SessionReads {
+  key(id: string): ApiKey | undefined;
+  /** As SessionStore.isLoginOpen. */
+  isLoginOpen(id: string): boolean;
+}
+
+/** The form in which an API key is stored: its SHA-256 in lower-case hex. */
+export function keyHash(key: string): string {
+  return createHash('sha256').update(key).digest('hex');
+}
+
+/** Counts wrong keys by address over a sliding minute; outlives a reload of the configuration. */
+interface WrongKeys {
+  /** Counts one. Throws `rate_limited` if its address has sent too many in the last minute. */
+  count(address: string): void;
+}
+
+/**
+ * Counts wrong keys (docs/design/failures.md#keys: 20 a minute from one address, or IPv6 network of
+ * 64 bits), for a bounded number of addresses. `monotonicMs` measures durations.
+ */
+export function createWrongKeys({
+  monotonicMs,
+}: {
+  readonly monotonicMs: () => number;
+}): WrongKeys {
+  const times = createLruCache<readonly number[]>(wrongKeyAddressesMax);
+  return {
+    count(address) {
+      const client = addressNetwork(address);
+      const nowMs = monotonicMs();
+      const recent = (times.get(client) ?? []).filter((time) => time > nowMs - minuteMs);
+      const [oldest = nowMs] = recent;
+      if (recent.length >= wrongKeysPerMinuteMax) {
+        throw new Failure(
+          'rate_limited',
+          'This address has sent too many wrong API keys. Send the right one, or wait.',
+          {
+            retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - nowMs) / 1000)),
+            limit: 'wrong_keys',
+          },
+        );
+      }
+      times.set(client, [...recent, nowMs]);
+    },
+  };
+}
+
+/** The caller of a request by its API key; without a key, one with the anonymous scopes. */
+export type Authenticate = (sent: {
+  readonly apikey: string | undefined;
+  readonly address: string;
+  /** The request's field `Cookie`: a token of a session is only valid with its cookie. */
+  readonly cookie?: string | undefined;
+}) => Caller;
+
+/**
+ * Makes the check of API keys (docs/design/failures.md#keys), and of sessions, whose tokens are
+ * sent in place of a key (docs/design/console.md#sessions). It throws `unauthenticated` for an
+ * unknown or revoked key, and `rate_limited` after too many of those from one address. A right key
+ * always passes, because any web page can send wrong ones from the address of its visitor.
+ */
+export function createAuthenticate({
+  keys,
+  anonymous,
+  keyRate,
+  wrongKeys,
+  used,
+  now,
+}: {
+  readonly keys: KeyReads;
+  readonly anonymous: readonly Scope[];
+  /** Operations a second for a key without a rate of its own; undefined for any number. */
+  readonly keyRate: number | undefined;
+  readonly wrongKeys: WrongKeys;
+  /** Called with the id of each key that is right, or whose session is. */
+  readonly used: (id: string) => void;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}): Authenticate {
+  const anonymousScopes: ReadonlySet<Scope> = new Set(anonymous);
+  const find = (text: string): ApiKey | undefined => {
+    const hash = keyHash(text);
+    const key = keys.keyByHash(hash);
+    const isEqual = key && timingSafeEqual(Buffer.from(key.hash), Buffer.from(hash));
+    return isEqual === true ? key : undefined;
+  };
+  const findSession = (texts: readonly string[]) => {
+    for (const secrets of texts) {
+      const one = find(secrets);
+      if (one?.session !== undefined && isOpen(keys, one, now())) {
+        return { ...one.session, id: one.id, secrets };
+      }
+    }
+    return undefined;
+  };
+  return ({ apikey, address, cookie }) => {
+    if (apikey === undefined) {
+      return { scopes: anonymousScopes, keyId: undefined, rate: undefined, address };
+    }
+    const session = findSession(sessionTexts(apikey, cookie));
+    const found = session === undefined ? find(apikey) : keys.key(session.key);
+    // The texts of a session, joined, are not a key.
+    if (found === undefined || found.session !== undefined) {
+      wrongKeys.count(address);
+      throw new Failure('unauthenticated', refusalOf(apikey));
+    }
+    used(found.id);
+    // A caller with a key may do all that anonymous callers may do.
+    const bounds = boundsOf(found);
+    const own = found.scopes.filter((one) => bounds === undefined || boundScopes.includes(one));
+    const caller = {
+      ...{ scopes: new Set([...anonymous, ...own]), keyId: found.id, address },
+      rate: found.rate ?? keyRate,
+      ...(bounds && { bounds }),
+    };
+    if (session === undefined) return { ...caller, apikey };
+    const { id: sessionId, sealed, secrets } = session;
+    const text = sealed === undefined ? apikey : openKey(sealed, secrets);
+    return { ...caller, sessionId, apikey: text };
+  };
+}
+
+/** Whether a session has not ended, nor that of the visitor who opened the console with it. */
+function isOpen(keys: SessionReads, one: ApiKey, nowMs: number): boolean {
+  const login = one.session?.login;
+  return !isExpired(one, nowMs) && (login === undefined || keys.isLoginOpen(login));
+}
+
+function refusalOf(apikey: string): string {
+  return isSessionToken(apikey)
+    ? 'The session has ended, or its cookie is missing. Sign in again.'
+    : 'The API key is unknown or has been revoked.';
+}
+
+/**
+ * Checks the caller of a long connection again: throws `unauthenticated` if its key has been
+ * revoked, or its session has ended since.
+ */
+export function requireUnrevoked(keys: SessionReads, caller: Caller, now: () => number): void {
+  const { keyId, sessionId } = caller;
+  if (keyId !== undefined && keys.key(keyId) === undefined) {
+    throw new Failure('unauthenticated', 'The API key has been revoked.');
+  }
+  if (sessionId === undefined) return;
+  const session = keys.key(sessionId);
+  if (session !== undefined && isOpen(keys, session, now())) return;
+  throw new Failure('unauthenticated', 'The session has ended. Sign in again.');
+}

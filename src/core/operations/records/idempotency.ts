@@ -1,0 +1,162 @@
+import { hash } from 'node:crypto';
+import { Failure } from '../../values/failure.ts';
+import { canonicalJson, type Json, type JsonObject } from '../../values/json/json.ts';
+import type { Reads, StoredVkClaim, VkClaim } from '../../log/store.ts';
+import { authorOf, type Call } from '../operation.ts';
+
+/** The hashes of a request in canonical form: equal requests have equal hashes. */
+export interface RequestHashes {
+  /** Lower-case hex SHA-256 of the operation (`<family>.<operation>`) and its input. */
+  readonly requestHash: string;
+  /** The hash that Waymark 0.1 stored for the same request, if it was another one. */
+  readonly formerHash: string | undefined;
+}
+
+/** Waymark 0.1 hashed requests for page rules with the operation alone: `insert`. */
+const formerPrefix = 'userinterface.';
+
+/** Hashes the name of an operation (`<family>.<operation>`) and its input. */
+export function hashRequest(name: string, ...input: readonly Json[]): RequestHashes {
+  const rest = canonicalOf(input).slice(1);
+  const hashOf = (one: string): string => hash('sha256', `[${JSON.stringify(one)},${rest}`);
+  const former = name.startsWith(formerPrefix) ? name.slice(formerPrefix.length) : undefined;
+  return { requestHash: hashOf(name), formerHash: former && hashOf(former) };
+}
+
+/** Only Unicode text and numbers that JSON can write have a canonical form (RFC 8785 §3.2). */
+function canonicalOf(input: readonly Json[]): string {
+  try {
+    return canonicalJson(input);
+  } catch (error) {
+    const field = pathWithoutForm(input).slice(0, 200).toWellFormed();
+    throw new Failure(
+      'invalid',
+      `${field === '' ? 'The request' : field} has a text that is not Unicode (half a surrogate ` +
+        'pair), or a number that is too large. Send well-formed text and finite numbers.',
+      { cause: error, ...(field !== '' && { field }) },
+    );
+  }
+}
+
+/** The path of a member of a request that has no canonical form; empty if all have one. */
+function pathWithoutForm(inputs: readonly Json[]): string {
+  const waiting: { readonly path: string; readonly value: Json }[] = inputs.map((value) => ({
+    path: '',
+    value,
+  }));
+  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+    const { path, value } = next;
+    if (typeof value === 'string' && !value.isWellFormed()) return path;
+    if (typeof value === 'number' && !Number.isFinite(value)) return path;
+    if (typeof value !== 'object' || value === null) continue;
+    for (const [name, one] of Object.entries(value)) {
+      const inner = path === '' ? name : `${path}.${name}`;
+      if (!name.isWellFormed()) return inner;
+      waiting.push({ path: inner, value: one });
+    }
+  }
+  return '';
+}
+
+/** A request with its vk and its author. */
+export interface KeyedRequest extends RequestHashes {
+  readonly vk: string;
+  readonly by: string;
+}
+
+/** The vk that the server derives from the fields of a request. */
+export function derivedVk({ requestHash }: Pick<RequestHashes, 'requestHash'>): string {
+  return `fields:${requestHash}`;
+}
+
+/** The derived vks of a request, the current one first. */
+function derivedVks({ requestHash, formerHash }: RequestHashes): readonly string[] {
+  return [requestHash, formerHash].flatMap((one) =>
+    one === undefined ? [] : derivedVk({ requestHash: one }),
+  );
+}
+
+/**
+ * The name under which the store remembers a vk: each API key has vks of its own, and all API keys
+ * share a derived one (docs/design/history.md#idempotency-and-concurrency).
+ */
+export function claimName(request: KeyedRequest): string {
+  const { by, vk } = request;
+  return derivedVks(request).includes(vk) ? vk : `${by}\n${vk}`;
+}
+
+/** The earlier request of an author with a vk; undefined if there was none. */
+export function findClaim(
+  reads: Pick<Reads, 'vkClaim'>,
+  request: KeyedRequest,
+): StoredVkClaim | undefined {
+  const { by, vk } = request;
+  const derived = derivedVks(request);
+  const names = derived.includes(vk) ? derived : [claimName(request)];
+  for (const name of names) {
+    const claim = reads.vkClaim(name);
+    if (claim !== undefined) return claim;
+  }
+  // Waymark 0.1 stored a vk without its author.
+  const unnamed = reads.vkClaim(vk);
+  return unnamed?.by === by ? unnamed : undefined;
+}
+
+/** Whether a claim was made by the same request, as this or an earlier version hashes it. */
+export function isSameRequest(
+  claim: Pick<VkClaim, 'requestHash'>,
+  { requestHash, formerHash }: RequestHashes,
+): boolean {
+  return claim.requestHash === requestHash || claim.requestHash === formerHash;
+}
+
+/**
+ * The claim of the same request if the author has sent it before with the same vk; undefined if it
+ * is new. Throws `conflict` if the author has used the vk for another request.
+ */
+export function earlierClaim(
+  reads: Pick<Reads, 'vkClaim'>,
+  request: KeyedRequest,
+): StoredVkClaim | undefined {
+  const claim = findClaim(reads, request);
+  if (claim === undefined || isSameRequest(claim, request)) return claim;
+  throw new Failure(
+    'conflict',
+    'This vk was used before for another request. Send each request with a vk of its own.',
+    { field: 'vk' },
+  );
+}
+
+/** A request as the store recognises it (docs/design/history.md#idempotency-and-concurrency). */
+export interface RequestIdentity {
+  /** The vk that the server derives from the fields. */
+  readonly derivedVk: string;
+  /** The claim to store with the change. */
+  readonly claim: (vk: string) => VkClaim;
+  /** The claim if the same request came before. Throws `conflict` if another one used the vk. */
+  readonly earlier: (reads: Pick<Reads, 'vkClaim'>, vk: string) => StoredVkClaim | undefined;
+}
+
+/** The sender of a request, if its key does not identify it. */
+interface Identity {
+  readonly by?: string;
+  /** Distinguishes the requests of this caller from equal requests of others. */
+  readonly identity?: JsonObject | undefined;
+}
+
+/** The identity of a call of an operation (`<family>.<operation>`) with an input. */
+export function identifyRequest(
+  name: string,
+  v: JsonObject,
+  call: Call,
+  { by = authorOf(call), identity }: Identity = {},
+): RequestIdentity {
+  const ifMatch = call.fields['if-match'];
+  const more = [ifMatch, identity].filter((one) => one !== undefined);
+  const hashes = hashRequest(name, v, ...more);
+  return {
+    derivedVk: derivedVk(hashes),
+    claim: (vk) => ({ vk: claimName({ ...hashes, by, vk }), requestHash: hashes.requestHash }),
+    earlier: (reads, vk) => earlierClaim(reads, { ...hashes, by, vk }),
+  };
+}

@@ -1,0 +1,418 @@
+import { actions, type Change } from '../../log/change.ts';
+import { Failure } from '../../values/failure.ts';
+import type { Json, JsonObject } from '../../values/json/json.ts';
+import { rowsNamed } from '../../log/write/fold.ts';
+import type { Decision, LoggedDraft, Reads, SeqRange, Store } from '../../log/store.ts';
+import {
+  authorOf,
+  defineOperation,
+  type OperationDefinition,
+  type OperationResult,
+} from '../operation.ts';
+import { commitOnce, keyedRequest, reportResult, type WriteReport } from './commit-once.ts';
+import {
+  familyFor,
+  namedId,
+  type FamilyCall,
+  type MaskFields,
+  type RecordFamily,
+  type RecordFields,
+  type RecordParts,
+} from './family.ts';
+import {
+  conflictsShownMax,
+  historyCharactersMax,
+  invalidateExceptMax,
+  invalidateInlineRowsMax,
+  invalidateListedMax,
+} from './limits.ts';
+import { seqFromMoment, seqOfMoment } from './moment.ts';
+import { newestRow } from './read.ts';
+import {
+  planRevert,
+  revertReport,
+  type Folding,
+  type RecordRevert,
+  type RevertRequest,
+  type RevertSelection,
+} from './revert.ts';
+import { vkMember, type RecordPart } from './schema.ts';
+
+interface InvalidateInput {
+  id?: string;
+  txn?: string;
+  by?: string;
+  from?: string;
+  until?: string;
+  except?: readonly string[];
+  confirm?: string;
+}
+
+const text = { type: 'string', nullable: true } as const;
+
+/** The schema of the input of invalidate. */
+function invalidateSchema({
+  noun,
+  part,
+}: {
+  readonly noun: string;
+  readonly part: RecordPart | undefined;
+}) {
+  return {
+    type: 'object',
+    required: Object.keys(part?.members ?? {}),
+    // A key names a row by the field that its table decides.
+    ...(part !== undefined && { additionalProperties: true }),
+    properties: {
+      ...part?.members,
+      id: { ...text, description: `Rows of one ${noun}; alone, all of it.` },
+      txn: { ...text, description: 'Rows of one transaction.' },
+      by: { ...text, description: 'Rows that one key, or one command, wrote.' },
+      from: { ...text, description: 'Rows since a seq or a date-time.' },
+      until: { ...text, description: 'Rows up to a seq or a date-time.' },
+      except: {
+        type: 'array',
+        nullable: true,
+        maxItems: invalidateExceptMax,
+        items: { type: 'string' },
+        description: 'Ids of records that stay as they are.',
+      },
+      confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
+    },
+  } as const;
+}
+
+/**
+ * invalidate of a family: reverts changes of its records by record, transaction, author or time
+ * (docs/design/history.md#undo). Without `confirm` it only reports the effect, with a digest; with
+ * that digest in `confirm` it reverts the changes in one transaction. Refuses with `invalid`,
+ * `not_found` (no such record or transaction), `precondition_failed` (the effect differs from the
+ * dry run), `conflict` (the vk).
+ */
+export function invalidateOperation<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+): OperationDefinition<Parts> {
+  const { name, noun, scopes, summaries, part } = family;
+  const input = invalidateSchema({ noun, part });
+  return defineOperation({
+    name: `svc1.${name}.invalidate`,
+    scope: scopes.write,
+    ...(family.tableDecides && { tableDecides: true }),
+    effect: 'writes',
+    inDrafts: true,
+    summary: summaries?.invalidate ?? 'Reverts changes; without confirm it only reports them.',
+    input,
+    envelope: { vk: vkMember },
+    output: { oneOf: [dryRunSchema, doneSchema] },
+    failures: ['not_found', 'conflict', 'precondition_failed'],
+    run:
+      (parts: Parts) =>
+      async (v, call): Promise<OperationResult> => {
+        const { store } = parts;
+        await family.prepare?.(call);
+        const fields = v as InvalidateInput & JsonObject;
+        const given: FamilyCall = { operation: 'invalidate', v: fields, call, input };
+        const bound = familyFor(family, given, store, parts);
+        const by = bound.author ?? authorOf(call);
+        const selection = parseSelection(store, bound, v);
+        bound.requireRevertAccess?.(store, fields);
+        if (v.confirm !== undefined) bound.beforeWrite?.({}, parts);
+        const request: RevertRequest = {
+          selection,
+          confirm: v.confirm,
+          ...{ by, via: call.via },
+          request:
+            v.confirm === undefined ? undefined : keyedRequest(`${name}.invalidate`, v, call, by),
+        };
+        const isInline = isSmall(store, selection);
+        const reverted = await (isInline
+          ? runRevert(store, family, request)
+          : parts.revertInThread(request));
+        const { report, replayed } = reverted;
+        if (report.done === true) await family.applied?.(Number(report.seq), parts);
+        const mask = bound.mask?.(store, call);
+        const seen = mask === undefined ? report : maskedReport(report, mask);
+        return reportResult({ report: seen, replayed }, request.request);
+      },
+  });
+}
+
+/**
+ * Runs one invalidate, or its dry run. Rejects with `precondition_failed` if the digest differs
+ * from that of the effect now, and with `conflict` for a vk of another request.
+ */
+export async function runRevert(
+  store: Store,
+  folding: Folding,
+  given: RevertRequest,
+): Promise<WriteReport> {
+  const { selection, confirm } = given;
+  if (confirm === undefined) {
+    const plan = planRevert(store, selection, folding);
+    folding.requireRevertible?.(store, plan.records);
+    return { report: revertReport(plan), replayed: false };
+  }
+  const again = (reads: Reads, seq: number): JsonObject =>
+    doneReport(changesWith(reads, seq).filter(({ action }) => action === 'invalidate'));
+  const decide = (reads: Reads, claim: Pick<LoggedDraft, 'vk'>): Decision<JsonObject> => {
+    const { records, digest } = planRevert(reads, selection, folding);
+    folding.requireRevertible?.(reads, records);
+    if (digest !== confirm) {
+      throw new Failure(
+        'precondition_failed',
+        'The data has changed since the dry run. Look at a new dry run, and confirm that.',
+        { field: 'confirm' },
+      );
+    }
+    const reverts = records.map(({ id, rows }, at) => ({
+      family: selection.family,
+      id,
+      action: 'invalidate' as const,
+      data: { rows: [...rows] },
+      ...(at === 0 && claim),
+    }));
+    return {
+      drafts: [...reverts, ...(folding.afterRevert?.(reads, records) ?? [])],
+      answer: (changes) => doneReport(changes.slice(0, reverts.length)),
+    };
+  };
+  return commitOnce(store, given, { again, decide });
+}
+
+/** A report without the values that the caller may not see. */
+function maskedReport(report: JsonObject, mask: MaskFields): JsonObject {
+  const { changes, conflicts } = report;
+  if (!Array.isArray(changes) || !Array.isArray(conflicts)) return report;
+  const masked = (changes as readonly ReportedChange[]).map(({ fields, ...change }) => {
+    const side = (name: 'now' | 'then'): JsonObject =>
+      mask(
+        change.id,
+        Object.fromEntries(Object.entries(fields).map(([field, both]) => [field, both[name]])),
+      );
+    const [now, then] = [side('now'), side('then')];
+    const seen = Object.keys(fields).filter((field) => Object.hasOwn(now, field));
+    const shown = seen.map((field) => {
+      return [field, { now: now[field] ?? null, then: then[field] ?? null }] as const;
+    });
+    return { ...change, fields: Object.fromEntries(shown) };
+  });
+  const shownConflicts = (conflicts as readonly ReportedConflict[]).map(({ later, ...one }) => ({
+    ...one,
+    later: later.map(({ fields, ...edit }) => ({
+      ...edit,
+      fields: Object.keys(mask(one.id, Object.fromEntries(fields.map((name) => [name, null])))),
+    })),
+  }));
+  return { ...report, changes: masked, conflicts: shownConflicts };
+}
+
+/** A conflict in the report of a dry run. */
+interface ReportedConflict {
+  readonly id: string;
+  readonly later: readonly { readonly fields: readonly string[] }[];
+}
+
+/** A change in the report of a dry run. */
+interface ReportedChange {
+  readonly id: string;
+  readonly fields: Readonly<Record<string, { readonly now: Json; readonly then: Json }>>;
+}
+
+function parseSelection<Parts extends RecordParts, R extends RecordFields>(
+  store: Store,
+  family: RecordFamily<Parts, R>,
+  v: InvalidateInput,
+): RevertSelection {
+  const { name, noun, within } = family;
+  const { txn, by, from, until } = v;
+  const id =
+    v.id === undefined && [txn, by, from, until].every((given) => given === undefined)
+      ? namedId(family, v as JsonObject, store) || undefined
+      : v.id;
+  if ([id, txn, by, from, until].every((given) => given === undefined)) {
+    throw new Failure('invalid', 'Say what to invalidate: id, txn, by, from or until.', {
+      field: 'id',
+    });
+  }
+  const isKnown = (one: string): boolean =>
+    store.history(name, one, newestRow).length > 0 && (family.hadRecord?.(store, one) ?? true);
+  if (id !== undefined && !isKnown(id)) {
+    throw new Failure('not_found', `There is no ${noun} with this id, and never was.`, {
+      field: 'id',
+    });
+  }
+  if (by !== undefined && !isAuthor(by)) {
+    const commands = [...commandAuthors].join(', ');
+    const message = `by has to be the id of a key, as key.list shows it, or one of ${commands}.`;
+    throw new Failure('invalid', message, { field: 'by' });
+  }
+  const whole = txn === undefined ? { first: 1, last: store.seq() } : store.txnSeqs(txn);
+  if (whole === undefined) {
+    throw new Failure('not_found', 'There is no transaction with this id.', { field: 'txn' });
+  }
+  const window = windowOf(store, from, until);
+  const seqs = {
+    first: Math.max(whole.first, window.first),
+    last: Math.min(whole.last, window.last),
+  };
+  return {
+    ...{ family: name, id, txn, by, seqs },
+    ...(v.except !== undefined && { except: v.except }),
+    ...(within !== undefined && { within }),
+  };
+}
+
+/** Authors of changes that are no keys: callers without one, and commands. */
+const commandAuthors: ReadonlySet<string> = new Set([
+  'anonymous',
+  'import',
+  'serve',
+  'deliverer',
+  'server.ini',
+  'server',
+  'waymark key',
+]);
+
+function isAuthor(by: string): boolean {
+  return (
+    commandAuthors.has(by) ||
+    by.startsWith('user:') ||
+    /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/.test(by)
+  );
+}
+
+/** Whether the rows to examine are few and short. */
+function isSmall(store: Store, { family, id, seqs: { first, last } }: RevertSelection): boolean {
+  if (id === undefined) {
+    let bytes = 0;
+    for (let seq = first; seq <= last; seq += 1) {
+      bytes += store.rowBytes(seq);
+      if (seq - first >= invalidateInlineRowsMax || bytes > historyCharactersMax) return false;
+    }
+    return true;
+  }
+  const page = { limit: invalidateInlineRowsMax, characters: historyCharactersMax };
+  // The first row of a record is its insert.
+  return store.history(family, id, { ...page, before: undefined }).at(-1)?.action === 'insert';
+}
+
+/** Seqs of the rows that were stored between two moments, both included. */
+function windowOf(store: Store, from: string | undefined, until: string | undefined): SeqRange {
+  return {
+    first: from === undefined ? 1 : seqFromMoment(store, 'from', from),
+    last: until === undefined ? store.seq() : seqOfMoment(store, 'until', until),
+  };
+}
+
+/** All changes of the transaction of a change. */
+function changesWith(reads: Reads, seq: number): readonly Change[] {
+  const range = reads.txnSeqs(reads.change(seq)?.txn ?? '');
+  if (range === undefined) throw new Error(`change ${seq} has no transaction`);
+  const seqs = Array.from({ length: range.last - range.first + 1 }, (_, at) => range.first + at);
+  return seqs.flatMap((one) => reads.change(one) ?? []);
+}
+
+/** The report of an invalidate, made from the rows that it wrote. */
+function doneReport(changes: readonly Change[]): JsonObject {
+  const listed = changes.slice(0, invalidateListedMax);
+  return {
+    done: true,
+    txn: changes[0]?.txn ?? null,
+    seq: changes.at(-1)?.seq ?? null,
+    records: changes.length,
+    rows: changes.reduce((sum, change) => sum + rowsNamed(change).length, 0),
+    ids: listed.map(({ id }) => id),
+    unlisted: changes.length - listed.length,
+  };
+}
+
+const count = (description: string): JsonObject => ({ type: 'integer', description });
+const seqs = { type: 'array', items: { type: 'integer' } } as const;
+const id = { type: 'string' } as const;
+const ids = {
+  type: 'array',
+  items: id,
+  description: `Ids of the first ${invalidateListedMax} records.`,
+} as const;
+const becomings: readonly RecordRevert['becomes'][] = ['gone', 'restored', 'changed', 'same'];
+
+const laterSchema: JsonObject = {
+  title: 'LaterChange',
+  description: `One of the newest ${conflictsShownMax} of these edits.`,
+  type: 'object',
+  required: ['seq', 'by', 'at', 'action', 'fields'],
+  properties: {
+    seq: { type: 'integer' },
+    by: { type: 'string', description: 'The author: the id of a key, or a command.' },
+    at: { type: 'string', format: 'date-time' },
+    action: { type: 'string', enum: actions },
+    fields: { type: 'array', items: { type: 'string' }, description: 'Those that it set.' },
+  },
+};
+
+const dryRunSchema: JsonObject = {
+  title: 'InvalidateDryRun',
+  type: 'object',
+  required: [
+    ...['done', 'records', 'rows', 'gone', 'restored', 'changed', 'ids', 'changes', 'conflicts'],
+    ...['conflicting', 'unlisted', 'digest'],
+  ],
+  properties: {
+    done: { const: false },
+    records: count('Number of records that would be affected.'),
+    rows: count('Number of rows of the log that would be invalidated.'),
+    gone: count('Number of records that would be deleted.'),
+    restored: count('Number of deleted records that would exist again.'),
+    changed: count('Number of records that would change.'),
+    ids,
+    changes: {
+      type: 'array',
+      items: {
+        type: 'object',
+        required: ['id', 'rows', 'becomes', 'fields'],
+        properties: {
+          id,
+          path: { type: 'string', description: 'The path of a page rule.' },
+          rows: seqs,
+          becomes: { type: 'string', enum: becomings },
+          fields: {
+            type: 'object',
+            description: 'Each field that would change; of a long value only the start.',
+            additionalProperties: {
+              type: 'object',
+              required: ['now', 'then'],
+              properties: { now: {}, then: {} },
+            },
+          },
+        },
+      },
+    },
+    conflicts: {
+      type: 'array',
+      description: 'Records that were edited again since, with the seqs of those edits.',
+      items: {
+        type: 'object',
+        required: ['id', 'rows', 'later'],
+        properties: { id, rows: seqs, later: { type: 'array', items: laterSchema } },
+      },
+    },
+    conflicting: count('Number of these records.'),
+    unlisted: count('Number of records that are counted and not listed.'),
+    digest: { type: 'string', description: 'Send it as confirm to carry this out.' },
+  },
+};
+
+const doneSchema: JsonObject = {
+  title: 'InvalidateDone',
+  type: 'object',
+  required: ['done', 'txn', 'seq', 'records', 'rows', 'ids', 'unlisted'],
+  properties: {
+    done: { const: true },
+    txn: { type: ['string', 'null'], description: 'Its transaction, which can be invalidated.' },
+    seq: { type: ['integer', 'null'], description: 'Seq of its last row.' },
+    records: count('Number of records that were affected.'),
+    rows: count('Number of rows of the log that were invalidated.'),
+    ids,
+    unlisted: count('Number of records that are counted and not listed.'),
+  },
+};

@@ -1,0 +1,250 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { isJsonObject, type Json, type JsonObject } from '../../values/json/json.ts';
+import { Failure } from '../../values/failure.ts';
+import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
+import { defineOperation, type Call, type OperationDefinition } from '../operation.ts';
+import {
+  familyFor,
+  fieldsSent,
+  type OrderedSteps,
+  type RecordFamily,
+  type RecordFields,
+  type RecordParts,
+  type RecordStep,
+  type StoredRecord,
+} from './family.ts';
+import { listExaminedMax, listSliceRecords } from './limits.ts';
+import { asOfProperty, seqOfMoment } from './moment.ts';
+import { maskedRecord, recordView, unmasked } from './read.ts';
+import { recordSchemas } from './schema.ts';
+
+interface ListInput {
+  text?: string;
+  after?: string;
+  limit?: number;
+  as_of?: string;
+  sort?: string;
+}
+
+const anyText = 'A text in any field, in upper or lower case.';
+const optionalText = { type: 'string', nullable: true } as const;
+
+/**
+ * list of a family: the records that match all filters, in the order of their ids, which is that of
+ * their inserts. `next` is the `after` of the next page, and null at the end. A page may have fewer
+ * rows than `limit` and still have a next one, because the work for one page is limited.
+ */
+export function listOperation<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+): OperationDefinition<Parts> {
+  const { name, noun, scopes, schema, list, summaries, part } = family;
+  return defineOperation({
+    name: `svc1.${name}.list`,
+    scope: scopes.read,
+    ...(family.tableDecides && { tableDecides: true }),
+    effect: 'reads',
+    inDrafts: true,
+    summary: summaries?.list ?? `Lists the ${noun}s that match all filters, oldest first.`,
+    output: listSchema(recordSchemas(schema).list, list.members),
+    input: {
+      type: 'object',
+      required: Object.keys(part?.members ?? {}),
+      properties: {
+        ...part?.members,
+        ...list.filters,
+        text: { ...optionalText, description: list.textMeans ?? anyText },
+        ...sortProperty(list),
+        after: { ...optionalText, description: 'The next of the page before.' },
+        limit: { type: 'integer', minimum: 1, maximum: listRowsMax, nullable: true },
+        ...(family.afterAt !== undefined && { as_of: asOfProperty }),
+      },
+    },
+    run: (parts: Parts) => async (v, call) => {
+      await family.prepare?.(call);
+      const { store } = parts;
+      const input = v as ListInput & JsonObject;
+      const bound = familyFor(family, { operation: 'list', v: input, call }, store, parts);
+      return { kind: 'data', data: await listPage(bound, parts, input, call) };
+    },
+  });
+}
+
+/** The schema of a list with further members. */
+function listSchema(list: JsonObject, members: JsonObject = {}): JsonObject {
+  return { ...list, properties: { ...(list.properties as JsonObject), ...members } };
+}
+
+/** The `sort` of a family whose list has several orders. */
+function sortProperty({ orders, ordersMean: description }: SortedList): JsonObject {
+  if (orders === undefined) return {};
+  const names = ['inserted', ...Object.keys(orders)];
+  return { sort: { ...optionalText, enum: [...names, null], ...(description && { description }) } };
+}
+
+type SortedList = Pick<RecordFamily<RecordParts, RecordFields>['list'], 'orders' | 'ordersMean'>;
+
+/**
+ * The steps in the order that `sort` names, with cursors that name it; undefined for the order of
+ * the inserts. Throws `invalid` for the cursor of another order, and for an order in the past.
+ */
+function orderOf<R>(
+  orders: Readonly<Record<string, OrderedSteps<R>>>,
+  { sort = 'inserted', after, isOfPast }: ListInput & { after: string; isOfPast: boolean },
+): OrderedSteps<R> | undefined {
+  const steps = orders[sort];
+  const mark = steps === undefined ? '' : `${sort}:`;
+  // No id of a record has a colon.
+  if (after !== '' && (mark === '' ? after.includes(':') : !after.startsWith(mark))) {
+    const message = 'after has to be the `next` of an earlier answer, with the same sort.';
+    throw new Failure('invalid', message, { field: 'after' });
+  }
+  if (steps === undefined) return undefined;
+  if (isOfPast) {
+    const message = 'A list with as_of is in the order of the inserts: leave out sort.';
+    throw new Failure('invalid', message, { field: 'sort' });
+  }
+  return function* inOrder(reads, given) {
+    const place = given.after.slice(mark.length);
+    for (const step of steps(reads, { ...given, after: place })) {
+      yield { ...step, cursor: mark + (step.cursor ?? step.id) };
+    }
+  };
+}
+
+/** A page of the list of a family as a call sees it. */
+export async function listPage<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+  parts: Parts,
+  input: ListInput & JsonObject,
+  call: Call,
+): Promise<JsonObject> {
+  const { list } = family;
+  const {
+    text,
+    after = '',
+    limit = listRowsDefault,
+    as_of: asOf,
+    ...filters
+  } = fieldsSent(family, input) as ListInput & JsonObject;
+  const { store } = parts;
+
+  // A list that takes no as_of may still get one that is null.
+  const isOfPast = family.afterAt !== undefined && asOf !== undefined;
+  const seq = isOfPast ? seqOfMoment(store, 'as_of', asOf) : undefined;
+  const mask = (seq === undefined ? undefined : family.mask?.(store, call)) ?? unmasked;
+  const selected = list.select?.({ filters: { ...filters, ...(text && { text }) }, seq }, store);
+  const parsed = selected === undefined ? (list.parse?.(filters) ?? filters) : {};
+  const inOrder = list.orders && orderOf(list.orders, { ...input, after, isOfPast });
+  const isFound = (record: R): boolean => selected !== undefined || list.matches(record, parsed);
+  const hasText = text === undefined || selected !== undefined ? () => true : textSearch(text);
+  const stepsAfter = (cursor: string): Iterable<RecordStep<R>> | undefined => {
+    if (selected !== undefined) return selected.stepsAfter(cursor);
+    if (inOrder !== undefined) return inOrder(store, { after: cursor, filters: parsed });
+    return seq === undefined ? family.after(store, cursor) : family.afterAt?.(store, cursor, seq);
+  };
+  const page = await readPage(
+    stepsAfter,
+    {
+      after,
+      limit,
+      endsAtShown: (selected ?? list).endsAtShown === true,
+      rowOf: (stored) => {
+        // The filters see only what the caller may see.
+        const seen = mask === unmasked ? stored : maskedRecord(stored, mask);
+        if (!isFound(seen.record) || !hasText(seen.record)) return undefined;
+        const view = recordView(family, parts, seen, call.origin);
+        return list.row?.(view) ?? view;
+      },
+    },
+    call.signal(),
+  );
+  return { ...page, ...(await selected?.members?.(call.signal())) };
+}
+
+/** A page of a list; `next` is null at its end. */
+interface Page {
+  readonly rows: readonly JsonObject[];
+  readonly next: string | null;
+}
+
+/**
+ * A page of a list, whose `rowOf` takes the records after a position. It examines them in slices,
+ * one in each turn of the event loop.
+ */
+export async function readPage<R>(
+  stepsAfter: (id: string) => Iterable<RecordStep<R>> | undefined,
+  {
+    after,
+    limit,
+    endsAtShown,
+    rowOf,
+    pace: { sliceRecords, examinedMax } = listPace,
+  }: {
+    readonly after: string;
+    readonly limit: number;
+    readonly endsAtShown: boolean;
+    /** The row of a record; undefined if the record does not match. */
+    readonly rowOf: (stored: StoredRecord<R>) => JsonObject | undefined;
+    /** Records that it examines in one turn, and in all; a long record counts as several. */
+    readonly pace?: { readonly sliceRecords: number; readonly examinedMax: number };
+  },
+  signal: AbortSignal,
+): Promise<Page> {
+  const rows: JsonObject[] = [];
+  let [characters, examined, last, lastShown] = [0, 0, after, after];
+  for (;;) {
+    let inSlice = 0;
+    let isEnd = true;
+    for (const { id, stored, size, cursor = id } of stepsAfter(last) ?? []) {
+      last = cursor;
+      const row = stored && rowOf(stored);
+      if (row !== undefined) {
+        rows.push(row);
+        lastShown = cursor;
+        characters += JSON.stringify(row).length;
+        if (rows.length === limit || characters > listCharactersMax) return { rows, next: last };
+      }
+      inSlice += examinedRecords(size);
+      if (inSlice >= sliceRecords) {
+        isEnd = false;
+        break;
+      }
+    }
+    if (isEnd) return { rows, next: null };
+    examined += inSlice;
+    if (examined >= examinedMax && !endsAtShown) return { rows, next: last };
+    if (examined >= examinedMax && rows.length > 0) return { rows, next: lastShown };
+    await nextTurn(undefined, { signal });
+  }
+}
+
+const listPace = { sliceRecords: listSliceRecords, examinedMax: listExaminedMax };
+
+/** A long record counts as several. */
+export function examinedRecords(size: number): number {
+  return 1 + Math.floor(size / ruleCharacters);
+}
+
+/**
+ * Makes the search of a text in all fields of a record, in upper or lower case. It finds the text
+ * as a person writes it and, in a field that is no text, also as JSON.
+ */
+function textSearch(text: string): (record: object) => boolean {
+  const sought = text.toLowerCase();
+  return (record) =>
+    (Object.values(record) as Json[]).map(searchableText).join('\n').toLowerCase().includes(sought);
+}
+
+/** A value as JSON, followed by its texts where JSON escapes characters in them. */
+function searchableText(value: Json): string {
+  if (typeof value === 'string') return value;
+  const json = JSON.stringify(value);
+  return json.includes('\\') ? [json, ...textsIn(value)].join('\n') : json;
+}
+
+/** All texts in a value, and the names of its members. */
+function textsIn(value: Json): readonly string[] {
+  if (typeof value === 'string') return [value];
+  if (!isJsonObject(value)) return Array.isArray(value) ? value.flatMap(textsIn) : [];
+  return Object.entries(value).flatMap(([name, member]) => [name, ...textsIn(member)]);
+}

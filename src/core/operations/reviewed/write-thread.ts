@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { inspect } from 'node:util';
+import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { newId, now } from '../../values/clock.ts';
+import { Failure, failureFrom, type FailureCode } from '../../values/failure.ts';
+import { largeWritesWaitingMax } from '../limits.ts';
+import { silentLog } from '../../report/log.ts';
+import { openData } from '../../../data.ts';
+import type { Config } from '../../config/config.ts';
+import { draftStore, openDraftNamed } from '../../../modules/drafts/log/draft-store.ts';
+import type { Store } from '../../log/store.ts';
+import { createSecret } from '../../../modules/webhooks/sign.ts';
+import { runRevert } from '../records/invalidate.ts';
+import type { RevertRequest } from '../records/revert.ts';
+import { runPublish, type PublishRequest } from '../../../modules/drafts/operations/publish.ts';
+import type { WriteReport } from '../records/commit-once.ts';
+import { runUndo, type UndoRequest } from '../../../modules/drafts/operations/undo.ts';
+import { recordFamilies } from '../../../api/table.ts';
+import {
+  runImport,
+  type ImportResult,
+  type ImportRequest,
+} from '../../../modules/transfer/import-operation.ts';
+
+/** The kinds of large writes. */
+interface LargeWrites {
+  readonly publish: { readonly request: PublishRequest; readonly result: WriteReport };
+  readonly undo: { readonly request: UndoRequest; readonly result: WriteReport };
+  readonly revert: { readonly request: RevertRequest; readonly result: WriteReport };
+  readonly import: { readonly request: ImportRequest; readonly result: ImportResult };
+}
+
+type Kind = keyof LargeWrites;
+
+/** The data that the thread of this module gets at its start. */
+interface Job<K extends Kind = Kind> {
+  readonly largeWrite: {
+    readonly kind: K;
+    readonly folder: string;
+    /** The cluster that the folder belongs to, if any. */
+    readonly cluster: Config['cluster'];
+    readonly request: LargeWrites[K]['request'];
+  };
+}
+
+/** The message of the thread: a Failure would lose its class on the way. */
+type Message =
+  | { readonly result: LargeWrites[Kind]['result'] }
+  | {
+      readonly code: FailureCode;
+      readonly message: string;
+      readonly field: string | undefined;
+      readonly cause: string | undefined;
+    };
+
+/**
+ * Runs a large invalidate, import, publication or undo in a thread of its own, with a store of its
+ * own on the same folder, so that a hundred thousand rows delay no page. Rejects as runRevert,
+ * runImport, runPublish and runUndo do, or with `unavailable` if several wait already.
+ */
+export async function writeInThread<K extends Kind>(
+  { folder, cluster }: { readonly folder: string; readonly cluster: Config['cluster'] },
+  kind: K,
+  request: LargeWrites[K]['request'],
+): Promise<LargeWrites[K]['result']> {
+  if (waiting >= largeWritesWaitingMax) {
+    throw new Failure(
+      'unavailable',
+      'Several large imports, invalidates or publications are running. Try again later.',
+      { retryAfterSeconds: 10 },
+    );
+  }
+  waiting += 1;
+  // They run one after the other, because each takes a core and much memory.
+  const mine = latest.then(() => runInThread<K>({ folder, cluster, kind, request }));
+  latest = mine.then(ended, ended);
+  return mine;
+}
+
+let waiting = 0;
+let latest: Promise<void> = Promise.resolve();
+
+function ended(): void {
+  waiting -= 1;
+}
+
+async function runInThread<K extends Kind>(
+  largeWrite: Job<K>['largeWrite'],
+): Promise<LargeWrites[K]['result']> {
+  const workerData: Job<K> = { largeWrite };
+  const worker = new Worker(new URL(import.meta.url), { workerData });
+  const [message] = (await once(worker, 'message')) as [Message];
+  if ('result' in message) return message.result;
+  const { code, field, cause } = message;
+  throw new Failure(code, message.message, {
+    ...(field !== undefined && { field }),
+    ...(cause !== undefined && { cause: new Error(cause) }),
+  });
+}
+
+async function work(job: Job['largeWrite']): Promise<Message> {
+  const cluster = { settings: job.cluster, log: silentLog };
+  let store: Store | undefined;
+  try {
+    store = await openData(job.folder, { cluster });
+    return { result: await runWrite(store, job) };
+  } catch (thrown) {
+    const { code, message, field, cause } = failureFrom(thrown);
+    return { code, message, field, cause: cause === undefined ? undefined : inspect(cause) };
+  } finally {
+    await store?.close();
+  }
+}
+
+async function runWrite(
+  store: Store,
+  { kind, request }: Job['largeWrite'],
+): Promise<LargeWrites[Kind]['result']> {
+  if (kind === 'publish') return runPublish({ store, newId, now }, request as PublishRequest);
+  if (kind === 'undo') return runUndo({ store }, request as UndoRequest);
+  const { draft } = request as RevertRequest | ImportRequest;
+  const changed = draft === undefined ? store : draftStore(store, openDraftNamed(store, draft));
+  if (kind === 'revert') return revert(changed, request as RevertRequest);
+  const parts = { store: changed, newId, newSecret: () => createSecret(randomBytes) };
+  return runImport(parts, request as ImportRequest);
+}
+
+async function revert(store: Store, request: RevertRequest): Promise<WriteReport> {
+  const { family: name } = request.selection;
+  const family = recordFamilies.find((one) => one.name === name);
+  if (family === undefined) throw new TypeError(`there is no record family ${name}`);
+  return runRevert(store, family, request);
+}
+
+const job = workerData as Partial<Job> | null;
+if (!isMainThread && job?.largeWrite !== undefined) {
+  parentPort?.postMessage(await work(job.largeWrite));
+}

@@ -1,0 +1,167 @@
+import { pageFields } from '../http/content/page-fields.ts';
+import { plainPage, escapeHtml } from '../http/content/html.ts';
+import { prefersHtml } from '../http/representation/negotiation.ts';
+import type { FieldList, Reply } from '../http/reply.ts';
+import { statusFor } from '../http/status.ts';
+import { failureFrom, type Failure, type FailureCode, type Problem } from '../values/failure.ts';
+import type { LimitLog } from '../report/limit-log.ts';
+import { reasonOf, type Log } from '../report/log.ts';
+import { docsOf } from '../operations/http/failure-docs.ts';
+import { STATUS_CODES } from '../server/h1/node-http.ts';
+
+/** A failure in an envelope (docs/design/failures.md#failures). */
+interface FailureMember {
+  readonly code: string;
+  readonly message: string;
+  readonly field?: string;
+  /** The problems of each field, if strict handling refuses a write. */
+  readonly problems?: readonly Problem[];
+  /** The log has the same id. */
+  readonly id: string;
+  /** The path of a page of the documentation that helps. */
+  readonly docs?: string;
+}
+
+/** The log and the ids of failures. */
+export interface FailureLogs {
+  readonly log: Log;
+  readonly limits: LimitLog;
+  readonly newId: () => string;
+}
+
+/**
+ * Makes a failure of any thrown value and logs it, under the id that the client gets
+ * (docs/design/failures.md#failures).
+ */
+export function loggedFailure(
+  { log, limits, newId }: FailureLogs,
+  thrown: unknown,
+  address: string,
+): { readonly failure: Failure; readonly id: string } {
+  const failure = failureFrom(thrown);
+  const id = newId();
+  const { code, cause, field, limit, message, source } = failure;
+  if (limit !== undefined) limits.passed(limit, address);
+  if (code === 'internal') log.error({ err: cause, id, source }, 'request failed');
+  else if (cause !== undefined) log.warn({ reason: reasonOf(cause), id, code, source }, message);
+  else {
+    const level = statusFor(failure) >= 500 && limit === undefined ? 'warn' : 'debug';
+    log[level]({ id, code, field, address, source }, message);
+  }
+  return { failure, id };
+}
+
+/** Makes the `error` member of the envelope of an operation; `base` is `[server] base`. */
+export function failureMember(
+  base: string,
+  operation: string,
+  failure: Failure,
+  id: string,
+): FailureMember {
+  const { code, message, field, problems } = failure;
+  const docs = docsOf(operation, failure);
+  return {
+    code,
+    message,
+    ...(field !== undefined && { field }),
+    ...(problems !== undefined && { problems }),
+    id,
+    ...(docs !== undefined && { docs: `${base}/svc1/docs/${docs}` }),
+  };
+}
+
+/** Makes the answer of an operation that failed: `{"r", "error"}`. */
+export function operationFailure(base: string, r: string, failure: Failure, id: string): Reply {
+  const body = JSON.stringify({ r, error: failureMember(base, r, failure, id) });
+  return answer({ failure, id }, 'application/json', body);
+}
+
+/**
+ * Makes the answer to a visitor of a page that fails: a small page for a browser, a line of text
+ * for other clients.
+ */
+export function contentFailure(failure: Failure, id: string, accept: string | undefined): Reply {
+  const status = statusFor(failure);
+  const title = `${status} ${STATUS_CODES[status] ?? 'Error'}`;
+  if (!prefersHtml(accept)) {
+    return answer(
+      { failure, id },
+      'text/plain; charset=utf-8',
+      `${title}\n${failure.message}\n(${id})\n`,
+    );
+  }
+  const quote = `If you report this, quote ${escapeHtml(id)}`;
+  const advice = advices[failure.code];
+  const shown = advice === undefined ? '' : `\n<p>${advice}</p>`;
+  const further =
+    `${shown}${signedInText(failure)}\n<p><a href="/">Go to the front page</a></p>\n` +
+    `<small>${quote}</small>`;
+  const page = plainPage(title, escapeHtml(failure.message), further);
+  return answer({ failure, id }, 'text/html; charset=utf-8', page);
+}
+
+/** Who is refused, and the link to sign out: a person may have chosen the wrong account. */
+function signedInText({ signedIn }: Failure): string {
+  if (signedIn === undefined) return '';
+  const { as, signOut } = signedIn;
+  const link = signOut === undefined ? '' : ` <a href="${escapeHtml(signOut)}">Sign out</a>`;
+  return `\n<p>You are signed in as ${escapeHtml(as)}.${link}</p>`;
+}
+
+/** The advice to a visitor after a failure, in HTML. */
+const advices: Readonly<Partial<Record<FailureCode, string>>> = {
+  invalid: 'Check the address for typing mistakes.',
+  not_found: 'Check the address for typing mistakes, or look for the page from the front page.',
+  unauthenticated: 'Sign in first, then open the page again.',
+  forbidden: 'If you should have access, ask the people who run this site.',
+  conflict: 'Load the page again, and repeat what you did.',
+  too_large: 'Send less at a time.',
+  rate_limited: 'Too many requests have come from your network. Wait a minute, then try again.',
+  internal: 'The fault is on this site, not with you. Try again later.',
+  bad_gateway:
+    'This page comes from another server, which does not answer as it should. Try again in a few ' +
+    'minutes.',
+  gateway_timeout:
+    'This page comes from another server, which takes too long. Try again in a few minutes.',
+  unavailable: 'Wait a moment, then load the page again.',
+  storage_full: 'What you sent was not stored. The site can still be read; try again later.',
+};
+
+function answer(
+  { failure, id }: { readonly failure: Failure; readonly id: string },
+  contentType: string,
+  text: string,
+): Reply {
+  const bytes = Buffer.from(text);
+  const further: FieldList = [
+    ...(failure.allow ? ['Allow', failure.allow.join(', ')] : []),
+    ...(failure.retryAfterSeconds === undefined
+      ? []
+      : ['Retry-After', String(failure.retryAfterSeconds)]),
+    ...(failure.websocketVersion === undefined
+      ? []
+      : ['Sec-WebSocket-Version', failure.websocketVersion]),
+    ...(failure.code === 'unauthenticated'
+      ? ['WWW-Authenticate', failure.challenge ?? 'apikey, Bearer']
+      : []),
+    ...(failure.fields ?? []),
+  ];
+  return {
+    status: statusFor(failure),
+    fields: [
+      'Content-Type',
+      contentType,
+      'Content-Length',
+      String(bytes.length),
+      'Cache-Control',
+      'no-store',
+      ...pageFields,
+      ...further,
+    ],
+    body: { kind: 'bytes', bytes },
+    source: failure.source ?? 'none',
+    failureId: id,
+    reason: failure.reason ?? failure.code,
+    ...(failure.isPrivate && { isPrivate: failure.isPrivate }),
+  };
+}

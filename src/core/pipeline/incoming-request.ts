@@ -1,0 +1,166 @@
+import { cgiName } from '../http/reading/fields.ts';
+import { isTrustedPeer } from '../http/reading/forwarded.ts';
+import type { Fields, RequestTarget } from '../http/request.ts';
+import { parseRequest, type ValidatedRequest } from '../http/reading/target.ts';
+import type { ClientIdentity } from '../values/network/client-certificate.ts';
+import { Failure } from '../values/failure.ts';
+import { keyPrefix, type Caller } from '../values/key.ts';
+import { identityFieldsOf, type ProxyClaims } from '../../modules/visitors/visitor.ts';
+import type { Serving } from './serving.ts';
+import type { Arrived } from './exchange.ts';
+import { isSecure, type Peer } from './peer.ts';
+import { clientIdentity } from '../../modules/access/client-authorities.ts';
+
+/** A validated request, with the claims of a trusted proxy about its client. */
+export interface IncomingRequest extends ValidatedRequest {
+  readonly claims: ProxyClaims;
+  /** As Visitor.certificate; undefined for a connection in the clear. */
+  readonly certificate: (() => ClientIdentity | undefined) | undefined;
+}
+
+const noClaims: ProxyClaims = {
+  user: undefined,
+  roles: undefined,
+  country: undefined,
+  region: undefined,
+  city: undefined,
+};
+
+/** Validates a request as parseRequest; throws `invalid` for one that must be refused. */
+export function acceptRequest(
+  { config }: Serving,
+  { head, peer }: Arrived,
+  known?: RequestTarget,
+): IncomingRequest {
+  const peerAddress = peer.remoteAddress ?? '';
+  const validated = withBearerKey(
+    parseRequest(
+      {
+        method: head.method,
+        target: head.url,
+        httpVersion: head.version,
+        rawFields: head.fields,
+        secure: isSecure(peer),
+        peerAddress,
+      },
+      config.server,
+      known,
+    ),
+  );
+  const certificate = certificateReader(peer, validated.target.origin);
+  const identityFields = identityFieldsOf(config);
+  if (identityFields.length === 0) return { ...validated, claims: noClaims, certificate };
+  // Removes fields that only a trusted proxy may send, so that no source believes a client. A
+  // trusted proxy's own spelling stays; other spellings of the name are the client's.
+  const isTrusted = isTrustedPeer(peerAddress, config.server.trustProxy);
+  const fields = without(validated.fields, identityFields, isTrusted ? identityFields : []);
+  if (!isTrusted) return { ...validated, fields, claims: noClaims, certificate };
+  const { userHeader, rolesHeader } = config.auth;
+  const { countryHeader, regionHeader, cityHeader } = config.geo;
+  const valueOf = (name: string | undefined) => (name === undefined ? undefined : fields[name]);
+  const claims = {
+    user: valueOf(userHeader),
+    roles: valueOf(rolesHeader),
+    country: valueOf(countryHeader),
+    region: valueOf(regionHeader),
+    city: valueOf(cityHeader),
+  };
+  return { ...validated, fields, claims, certificate };
+}
+
+function certificateReader(peer: Peer, origin: string): IncomingRequest['certificate'] {
+  return isSecure(peer) ? () => clientIdentity(peer, origin) : undefined;
+}
+
+const bearerKey = new RegExp(`^bearer +(${keyPrefix}[A-Za-z0-9_-]+)$`, 'i');
+
+/**
+ * Turns an API key in Authorization (`Bearer`, RFC 6750 §2.1) into the field `apikey`, unless there
+ * is one. It is not a token for `[auth] jwt_…`, and neither sources nor caches get it as
+ * Authorization.
+ */
+function withBearerKey(validated: ValidatedRequest): ValidatedRequest {
+  const { authorization } = validated.fields;
+  const key = authorization === undefined ? undefined : bearerKey.exec(authorization)?.[1];
+  if (key === undefined) return validated;
+  const fields = Object.create(null) as Record<string, string | undefined>;
+  Object.assign(fields, { apikey: key }, validated.fields);
+  delete fields.authorization;
+  return { ...validated, fields };
+}
+
+/** What the keys of requests have been found to be: a request with a wrong key counts once. */
+const identified = new WeakMap<IncomingRequest, Caller | Failure>();
+
+/** Identifies the caller by its API key; throws `unauthenticated` or `rate_limited`. */
+export function authenticateRequest(serving: Serving, incoming: IncomingRequest): Caller {
+  const { fields, address } = incoming;
+  // Most requests have no key, and a caller without one takes no time.
+  if (fields.apikey === undefined) return serving.authenticate({ apikey: undefined, address });
+  let found = identified.get(incoming);
+  if (found === undefined) {
+    found = identify(() =>
+      serving.authenticate({ apikey: fields.apikey, address, cookie: fields.cookie }),
+    );
+    identified.set(incoming, found);
+  }
+  if (found instanceof Failure) throw found;
+  return found;
+}
+
+function identify(authenticate: () => Caller): Caller | Failure {
+  try {
+    return authenticate();
+  } catch (thrown) {
+    if (thrown instanceof Failure) return thrown;
+    throw thrown;
+  }
+}
+
+/**
+ * Counts a request for the rates of its path. Throws or rejects with `rate_limited` if one is used
+ * up; without a promise if that is known at once.
+ */
+export function countForRates(serving: Serving, incoming: IncomingRequest): void | Promise<void> {
+  const { rates, visitors } = serving;
+  if (rates === undefined) return undefined;
+  const { target, address, fields } = incoming;
+  return rates.count({
+    ...{ origin: target.origin, path: target.path, address, fields },
+    visitor: () => visitors.visitorOf(incoming),
+    keyId: () => (fields.apikey === undefined ? undefined : callerOf(serving, incoming)?.keyId),
+  });
+}
+
+/** Identifies a caller by its API key; undefined for a wrong one, which counts as wrong. */
+export function callerOf(serving: Serving, incoming: IncomingRequest): Caller | undefined {
+  try {
+    return authenticateRequest(serving, incoming);
+  } catch (thrown) {
+    if (thrown instanceof Failure) return undefined;
+    throw thrown;
+  }
+}
+
+/**
+ * Returns a request without the identity of its user: a page of another site may call as anonymous,
+ * but not as the user whose browser shows it.
+ */
+export function withoutUser(incoming: IncomingRequest): IncomingRequest {
+  const claims = { ...incoming.claims, user: undefined, roles: undefined };
+  const fields = without(incoming.fields, ['authorization', 'cookie'], []);
+  return { ...incoming, fields, claims, certificate: undefined };
+}
+
+/** Returns fields without some names, in any spelling except those in `kept`. */
+function without(fields: Fields, names: readonly string[], kept: readonly string[]): Fields {
+  const cgiNames = new Set(names.map(cgiName));
+  const found = Object.keys(fields).filter(
+    (name) => cgiNames.has(cgiName(name)) && !kept.includes(name),
+  );
+  if (found.length === 0) return fields;
+  const others = Object.create(null) as Record<string, string | undefined>;
+  Object.assign(others, fields);
+  for (const one of found) Reflect.deleteProperty(others, one);
+  return others;
+}

@@ -1,0 +1,334 @@
+import type { IncomingMessage, Server as HttpServer } from 'node:http';
+import type { Server as HttpsServer } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { Server as TlsServer } from 'node:tls';
+import { connectionsMax } from '../../config/limits.ts';
+import type { Failure } from '../../values/failure.ts';
+import type { LimitName } from '../../values/limit.ts';
+import type { LimitLog } from '../../report/limit-log.ts';
+import { tcpKeepAliveMs } from '../../outbound/limits.ts';
+import { lingerMs } from '../limits.ts';
+import { tcpBelow } from '../listening/node-internals.ts';
+import { Connection, type Http1Exchange, type TryAnswer } from './connection.ts';
+import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
+import { resetIfUnframed } from './node-http.ts';
+import { tooLate } from './refusal.ts';
+import type { Timeouts } from './timeouts.ts';
+import { peerAddress } from '../../pipeline/peer.ts';
+
+/** A server of HTTP/1.1, in the clear or over TLS. */
+type Server = HttpServer | HttpsServer;
+
+/** The callbacks and limits of the connections of a port. */
+interface ConnectionParts extends ConnectionLimits {
+  /**
+   * Refuses a malformed request, by the head as far as it has arrived, and closes the connection.
+   */
+  readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
+  readonly passed: LimitLog['passed'];
+}
+
+/** The timeouts of a server, and its fast path. */
+interface Watch {
+  readonly waits: Timeouts;
+  readonly tryAnswer?: TryAnswer | undefined;
+  /** Takes a connection of HTTP/2 in the clear. */
+  readonly serveHttp2?: ((socket: Socket, first: Buffer) => void) | undefined;
+}
+
+/**
+ * The connections of a port. Each answers its requests in order and is limited in time and number.
+ */
+export class Connections {
+  readonly #open = new Map<Duplex, Connection>();
+  /** The TCP connections below TLS, from before the handshake. */
+  readonly #underTls = new Set<Duplex>();
+  readonly #limiter: ConnectionLimiter;
+  readonly #parts: ConnectionParts;
+
+  constructor(parts: ConnectionParts) {
+    this.#parts = parts;
+    this.#limiter = new ConnectionLimiter(parts);
+  }
+
+  /**
+   * Follows the connections of a server, and closes those on which nothing happens for too long. A
+   * connection goes to Node's HTTP server when Node's parser has to read from it.
+   */
+  watch(server: Server, { waits, tryAnswer, serveHttp2 }: Watch): void {
+    const isTls = server instanceof TlsServer;
+    const event = isTls ? 'secureConnection' : 'connection';
+    const [serveByNode] = server.listeners(event) as ((socket: Socket) => void)[];
+    server.removeAllListeners(event);
+    const parts = {
+      serve: (socket: Socket) => {
+        if (!isTls) socket.setKeepAlive(true, tcpKeepAliveMs);
+        serveByNode?.call(server, socket);
+      },
+      tryAnswer,
+      serveHttp2:
+        serveHttp2 &&
+        ((socket: Socket, first: Buffer) => {
+          this.#open.delete(socket);
+          socket.setKeepAlive(true, tcpKeepAliveMs);
+          serveHttp2(socket, first);
+        }),
+      refused: (socket: Socket, failure: Failure) => {
+        this.refuse(socket, failure);
+      },
+      headMs: waits.headersMs,
+    };
+    if (isTls) {
+      server.on('connection', (socket: Socket) => {
+        this.#count(socket);
+        this.#underTls.add(socket);
+        socket.once('close', () => {
+          this.#underTls.delete(socket);
+        });
+      });
+    }
+    server.on(event, (socket: Socket) => {
+      if (!isTls && !this.#count(socket)) return;
+      const connection = new Connection(socket, parts);
+      this.#open.set(socket, connection);
+      socket.on('close', () => {
+        this.#open.delete(socket);
+        connection.close();
+      });
+    });
+    const left = ({ socket }: IncomingMessage): void => {
+      const connection = this.#open.get(socket);
+      if (connection !== undefined) connection.reader = 'other';
+    };
+    server.on('upgrade', left);
+    server.on('connect', left);
+    server.setTimeout(waits.stalledMs, (socket) => {
+      this.handleTimeout(socket, waits.stalledMs);
+    });
+    this.#checkContent(server, waits);
+    if (tryAnswer !== undefined) this.#checkUnparsed(server, waits);
+  }
+
+  /** Closes a connection after a timeout, if its client is the silent side. */
+  handleTimeout(socket: Socket, stalledMs: number): void {
+    // An answer of this turn of the event loop has not reached the client yet.
+    while (socket.writableCorked > 0) socket.uncork();
+    // The client is the silent side if bytes wait for it, or if no request is open.
+    const isOurs = this.unfinished(socket) !== undefined && socket.writableLength === 0;
+    if (isOurs) {
+      socket.setTimeout(stalledMs);
+      return;
+    }
+    if (socket.writableLength > 0) this.passed('unread_answer', socket);
+    socket.destroy();
+  }
+
+  /**
+   * Returns true if a request can be answered now, a promise while requests before it on its
+   * connection are open, and false if it gets no answer. A client that sends too many requests
+   * ahead loses its connection.
+   */
+  turn(exchange: Http1Exchange): boolean | Promise<boolean> {
+    const { peer } = exchange;
+    const connection = this.#open.get(peer);
+    if (connection === undefined) return false;
+    const turn = connection.turn(exchange);
+    if (turn !== 'too_many') return turn;
+    this.passed('pipelined', peer);
+    peer.destroy();
+    return false;
+  }
+
+  /**
+   * Refuses a malformed request, after all answers before it, and closes the connection: the start
+   * of the next request would be uncertain.
+   */
+  refuse(socket: Duplex, failure: Failure): void {
+    const connection = this.#open.get(socket);
+    if (connection?.reader !== 'http') return;
+    connection.reader = 'none';
+    const { unfinished } = connection;
+    if (unfinished === undefined && this.hasHead(socket)) {
+      // The request is answered already, without its content, which is missing.
+      this.#passedBy(failure, socket);
+      socket.destroy();
+      return;
+    }
+    if (unfinished?.hasArrived === false) {
+      // The content of the request is malformed: its reader reports that.
+      unfinished.shouldKeepAlive = false;
+      if (!unfinished.breakOff(failure)) this.#passedBy(failure, socket);
+      setTimeout(() => socket.destroy(), lingerMs).unref();
+      return;
+    }
+    const answer = (): void => {
+      if (socket.writable) this.#parts.refuse(socket, failure, connection.head);
+    };
+    if (unfinished === undefined) answer();
+    else unfinished.onClose(answer);
+  }
+
+  /** Refuses plain HTTP on a TLS port, in the clear; Node closes the connection after that. */
+  refuseInClear(handshake: Duplex, failure: Failure): void {
+    const socket = tcpBelow(handshake);
+    if (socket?.writable === true) this.#parts.refuse(socket, failure, '');
+  }
+
+  /** Whether the newest request has a head, and its content is still to come. */
+  hasHead(socket: Duplex): boolean {
+    return this.#open.get(socket)?.newest?.hasArrived === false;
+  }
+
+  /** Logs that a connection has reached a limit. */
+  passed(limit: LimitName, socket: Duplex): void {
+    this.#parts.passed(limit, peerAddress(socket));
+  }
+
+  /** Returns the newest request until its answer is written; undefined after that. */
+  unfinished(socket: Duplex): Http1Exchange | undefined {
+    return this.#open.get(socket)?.unfinished;
+  }
+
+  /** Returns the request that is answered now on a connection, or was answered last. */
+  current(socket: Duplex): Http1Exchange | undefined {
+    return this.#open.get(socket)?.current;
+  }
+
+  get size(): number {
+    return this.#open.size;
+  }
+
+  /** Whether a connection can have requests: over TLS, only after the handshake. */
+  isOpen(socket: Duplex): boolean {
+    return this.#open.has(socket);
+  }
+
+  /** The number of connections with an unwritten or unread response. */
+  get unanswered(): number {
+    let count = 0;
+    for (const { isUnfinished } of this.#open.values()) count += isUnfinished ? 1 : 0;
+    return count;
+  }
+
+  /** Closes the connections without an unwritten or unread response. */
+  closeIdle(): void {
+    for (const [socket, { isIdle }] of this.#open) if (isIdle) socket.destroy();
+  }
+
+  /** Resolves when all responses are written and read. */
+  async settled(): Promise<void> {
+    for (const [socket, connection] of this.#open) {
+      for (let last = connection.unfinished; last !== undefined; last = connection.unfinished) {
+        await ended(last, socket);
+      }
+      await connection.read();
+    }
+    if (this.unanswered > 0) await this.settled();
+  }
+
+  /** Logs that the system refused a connection for want of a file descriptor. */
+  lacksDescriptors(): void {
+    this.#parts.passed('open_files', '');
+  }
+
+  /** Closes every open connection at once. */
+  destroyAll(): void {
+    for (const { unfinished } of this.#open.values()) {
+      if (unfinished !== undefined) resetIfUnframed(unfinished);
+    }
+    for (const socket of [...this.#open.keys(), ...this.#underTls]) socket.destroy();
+  }
+
+  /** Records a limit if the client does not get the failure. */
+  #passedBy({ limit }: Failure, socket: Duplex): void {
+    if (limit !== undefined) this.passed(limit, socket);
+  }
+
+  /** Counts a connection. If there are too many, closes it and returns false. */
+  #count(socket: Socket): boolean {
+    const address = peerAddress(socket);
+    const passed = this.#limiter.add(address);
+    if (passed === undefined) {
+      socket.on('close', () => {
+        this.#limiter.remove(address);
+      });
+      return true;
+    }
+    if (passed === 'perAddress') this.passed('connections_per_address', socket);
+    else this.#parts.passed('connections', address, this.#whyFull());
+    socket.destroy();
+    return false;
+  }
+
+  /** Names the reason if file descriptors limit the number of connections. */
+  #whyFull(): string | undefined {
+    const { max } = this.#parts;
+    if (max === connectionsMax) return undefined;
+    return `there are file descriptors for ${max}: raise LimitNOFILE= or ulimit -n`;
+  }
+
+  /**
+   * Refuses requests whose content takes too long or is too slow, and closes the connections of
+   * clients that read too slowly, at intervals.
+   */
+  #checkContent(server: Server, { requestMs, leastRate, checkMs }: Timeouts): void {
+    const timer = setInterval(() => {
+      const nowMs = performance.now();
+      for (const [socket, connection] of this.#open) {
+        if (connection.isContentLate(nowMs, requestMs))
+          this.refuse(socket, tooLate('request_time'));
+        else if (connection.isContentSlow(nowMs, leastRate))
+          this.refuse(socket, tooLate('slow_content'));
+        else if (connection.isReadSlowly(nowMs, leastRate)) {
+          this.passed('slow_answer', socket);
+          socket.destroy();
+        }
+      }
+    }, checkMs).unref();
+    server.once('close', () => {
+      clearInterval(timer);
+    });
+  }
+
+  /**
+   * Checks the connections that Node's HTTP server does not have, at intervals. Those without a
+   * request go to Node's server, which limits the time for the first head; the others get a
+   * timeout. One timer for all costs less than a timer for each connection.
+   */
+  #checkUnparsed(server: Server, { keepAliveMs, stalledMs, checkMs }: Timeouts): void {
+    const timer = setInterval(() => {
+      for (const connection of this.#open.values()) {
+        if (connection.isParsed) continue;
+        const { socket } = connection;
+        if (connection.newest === undefined) {
+          connection.serve();
+          continue;
+        }
+        const waitMs = connection.isUnfinished ? stalledMs : keepAliveMs;
+        if (socket.timeout === waitMs) continue;
+        if (socket.timeout === undefined) {
+          socket.setKeepAlive(true, tcpKeepAliveMs);
+          socket.on('timeout', () => {
+            if (!connection.isParsed) this.handleTimeout(socket, stalledMs);
+          });
+        }
+        socket.setTimeout(waitMs);
+      }
+    }, checkMs).unref();
+    server.once('close', () => {
+      clearInterval(timer);
+    });
+  }
+}
+
+/** Resolves when an answer ends, or its connection closes before. */
+function ended(exchange: Http1Exchange, socket: Duplex): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      resolve();
+    };
+    exchange.onClose(done);
+    socket.once('close', done);
+  });
+}

@@ -1,0 +1,313 @@
+import { rmSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { ListenAddress } from '../config/addresses.ts';
+import type { Reply } from '../http/reply.ts';
+import { defaultPorts } from '../values/network/authority.ts';
+import type { AccessLog } from '../../modules/logs/access-log.ts';
+import { createLimitLog, type LimitLog } from '../report/limit-log.ts';
+import type { Log } from '../report/log.ts';
+import { joinedUse, type CacheUse } from '../report/memory-use.ts';
+import type { Metric } from '../report/metrics.ts';
+import type { LiveAccess } from '../../modules/status/live-access.ts';
+import type { RequestMetrics } from '../report/request-metrics.ts';
+import type { RequestVisits } from '../../modules/visits/request-visits.ts';
+import { RequestHandler } from '../pipeline/request-handler.ts';
+import { RequestLog } from '../pipeline/record/request-log.ts';
+import { continueOnRead } from '../pipeline/body.ts';
+import type { Http1Exchange } from './h1/connection.ts';
+import { Connections } from './h1/connections.ts';
+import { headOf, NodeExchange } from './h1/node-exchange.ts';
+import { connectionLimits, type ConnectionLimits } from './h1/connection-limiter.ts';
+import type { Arrived, Exchange, UpgradeRequest } from '../pipeline/exchange.ts';
+import type { IncomingRequest } from '../pipeline/incoming-request.ts';
+import type { ResponderParts } from '../pipeline/responder.ts';
+import { Http2Connections } from './h2/connections.ts';
+import { createTryAnswer } from './h1-fast/try-answer.ts';
+import { matchSockets, type ListeningSocket } from '../../server/listening/inherited-sockets.ts';
+import {
+  createHttpServer,
+  createHttpsServer,
+  listen,
+  type Listener,
+  type ListenOptions,
+} from './listening/listener.ts';
+import { openMetrics } from '../pipeline/record/server-metrics.ts';
+import { PreparedReplies } from '../pipeline/prepared.ts';
+import { readProxyHeaders } from './listening/proxy-header.ts';
+import type { Serving } from '../pipeline/serving.ts';
+import { createSharedLimits } from '../fair/shared-limits.ts';
+import { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
+import { createSockets, restartClose, stopClose, type Sockets } from './websocket/socket.ts';
+import { answerChallenge } from '../../modules/acme/challenge.ts';
+import { chooseProtocol } from './tls/handshake.ts';
+import { redirectToHttps } from '../pipeline/https-redirect.ts';
+import { UpgradeHandler } from './h1/upgrade-handler.ts';
+import type { Tls } from './tls/tls.ts';
+import { Tunnels } from './h1/tunnels.ts';
+import { opensWebsocket } from './h1/upgrade.ts';
+
+/** The surroundings of the port; `monotonicMs` measures durations. */
+interface ServerParts {
+  readonly serving: () => Serving;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly log: Log;
+  readonly access: AccessLog;
+  readonly liveAccess: LiveAccess;
+  readonly metrics: RequestMetrics;
+  /** Counts the requests of visitors. */
+  readonly visits: Pick<RequestVisits, 'add' | 'retentionMs'>;
+  readonly newId: () => string;
+  readonly monotonicMs: () => number;
+  readonly tls: Pick<Tls, 'certificates' | 'acme'>;
+  /** Whether `h1-fast/` may answer requests without Node's HTTP server; true if undefined. */
+  readonly hasFastPath?: boolean;
+}
+
+/** The port: every listener of the configuration, with their websockets. */
+export interface Server {
+  /** The addresses of the listeners, one text for each. */
+  readonly addresses: readonly string[];
+  /** Returns the numbers of open connections, requests and websockets. */
+  metrics(): readonly Metric[];
+  /** Returns the memory that prepared answers use. */
+  memory(): CacheUse;
+  /**
+   * Stops accepting connections, waits for open requests, and closes all that is left after
+   * `graceMs`. Resolves to the number of requests and websockets that it cut.
+   */
+  stop(graceMs: number): Promise<{ readonly cut: number }>;
+  /**
+   * Stops accepting connections, and waits for the open ones to end: the server closes each with
+   * the response to its next request, or by its timeout. Another process has the listening sockets.
+   * Resolves when all are closed, after `graceMs`, or when the signal aborts; `stop` follows.
+   */
+  drain(graceMs: number, signal: AbortSignal): Promise<void>;
+}
+
+/** How the port gets its sockets. */
+export interface PortOptions {
+  /** Sockets that this process, or the leading one of several, has inherited. */
+  readonly inherited?: readonly ListeningSocket[];
+  /** Whether the leading process of several opens the sockets. */
+  readonly isWorker?: boolean;
+}
+
+/**
+ * Opens the listeners. Rejects with `unavailable` if one cannot be opened, and closes the others.
+ */
+export async function startServer(
+  parts: ServerParts,
+  listens: readonly ListenAddress[],
+  { inherited = [], isWorker = false }: PortOptions = {},
+): Promise<Server> {
+  const port = new HttpServer(parts);
+  try {
+    const sockets = await matchSockets(listens, inherited);
+    for (const [at, where] of listens.entries()) {
+      await port.listen(where, { inherited: sockets[at], isWorker });
+    }
+  } catch (error) {
+    await port.stop(0);
+    throw error;
+  }
+  return port;
+}
+
+class HttpServer implements Server {
+  readonly addresses: string[] = [];
+  readonly #parts: ResponderParts & ServerParts & ConnectionLimits;
+  readonly #servers: Listener[] = [];
+  readonly #prepared: PreparedReplies[] = [];
+  readonly #sockets: Sockets;
+  readonly #signedIn: SignedInWatch;
+  readonly #tunnels: Tunnels;
+  readonly #handler: RequestHandler;
+  readonly #upgrades: UpgradeHandler;
+  readonly #connections: Connections;
+  readonly #http2: Http2Connections;
+  /** The port that plain HTTP is redirected to; undefined where no listener has TLS. */
+  #tlsPort: string | undefined;
+  /** The unix sockets that the port has created. */
+  #ownPaths: string[] = [];
+  #stopping = false;
+  /** Whether another process accepts the connections: this one closes those that it has. */
+  #draining = false;
+
+  constructor(parts: ServerParts) {
+    this.#signedIn = new SignedInWatch(parts);
+    const log = createLimitLog(parts);
+    const limits: LimitLog = {
+      passed: (limit, ...known) => {
+        log.passed(limit, ...known);
+        if (limit !== 'open_files') return;
+        this.#connections.closeIdle();
+        this.#http2.closeIdle();
+      },
+    };
+    this.#parts = {
+      ...parts,
+      ...connectionLimits(() => parts.serving().config.server),
+      limits,
+      shared: createSharedLimits(),
+      signedIn: this.#signedIn,
+      earlyReply: (serving, incoming, asked) =>
+        answerChallenge(incoming.target, parts.tls.acme) ??
+        this.#redirect(serving, incoming, asked),
+    };
+    this.#tunnels = new Tunnels({ ...parts, limit: this.#parts.shared.tunnels });
+    this.#http2 = new Http2Connections(this.#parts);
+    this.#connections = new Connections({
+      ...this.#parts,
+      refuse: (...refused) => {
+        this.#handler.refuse(...refused);
+      },
+      ...limits,
+    });
+    this.#sockets = createSockets(this.#parts);
+    const requestLog = new RequestLog(parts);
+    const isStopping = (): boolean => this.#stopping;
+    const isLast = (): boolean => this.#stopping || this.#draining;
+    this.#handler = new RequestHandler({ ...this.#parts, requestLog, isLast });
+    this.#upgrades = new UpgradeHandler({
+      responderParts: this.#parts,
+      connections: this.#connections,
+      sockets: this.#sockets,
+      tunnels: this.#tunnels,
+      requestLog,
+      start: (asked) => this.#handler.start(asked),
+      now: parts.now,
+      isStopping,
+    });
+  }
+
+  async listen(where: ListenAddress, options: ListenOptions): Promise<void> {
+    const isTls = where.kind === 'tcp' && where.scheme === 'https';
+    // Each listener has its own: answers over TLS and in the clear differ.
+    const prepared = new PreparedReplies();
+    this.#prepared.push(prepared);
+    const handle = (exchange: Exchange): void => {
+      this.#handler.handle(exchange, prepared);
+    };
+    const answerInTurn = (exchange: Http1Exchange): void => {
+      const turn = this.#connections.turn(exchange);
+      if (turn === true) handle(exchange);
+      else if (turn !== false) {
+        void turn.then((isOpen) => {
+          if (isOpen) handle(exchange);
+        });
+      }
+    };
+    const answerParsed = (message: IncomingMessage, response: ServerResponse): void => {
+      answerInTurn(new NodeExchange(message, response));
+    };
+    const upgrade = (request: UpgradeRequest): void => {
+      this.#upgrades.handle(request);
+    };
+    const upgradeParsed = (message: IncomingMessage, socket: Duplex, ahead: Buffer): void => {
+      const { socket: peer } = message;
+      upgrade({ head: headOf(message), peer, socket, ahead, handshake: message });
+    };
+    const serveHttp2 = (socket: Socket, first?: Buffer): void => {
+      this.#http2.serve(socket, { handle, upgrade }, first);
+    };
+    const { hasFastPath = true, now } = this.#parts;
+    const tryAnswer = hasFastPath ? createTryAnswer(answerInTurn, now) : undefined;
+    const server: Listener = isTls
+      ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls, { tryAnswer })
+      : createHttpServer(this.#connections, opensWebsocket, { tryAnswer, serveHttp2 });
+    if (isTls) chooseProtocol(server, serveHttp2);
+    server.on('request', answerParsed);
+    server.on('checkContinue', (message, response) => {
+      continueOnRead(message, response);
+      answerParsed(message, response);
+    });
+    server.on('checkExpectation', answerParsed);
+    server.on('upgrade', upgradeParsed);
+    server.on('connect', upgradeParsed);
+    readProxyHeaders(server, () => this.#parts.serving().config.server.proxyProtocol);
+    this.#servers.push(server);
+    const { address, ownPath } = await listen(server, where, options);
+    this.addresses.push(address);
+    if (ownPath !== undefined) this.#ownPaths.push(ownPath);
+    if (!isTls) return;
+    // The default port comes before all others.
+    const port = new URL(address).port || defaultPorts.https;
+    if (this.#tlsPort === undefined || port === defaultPorts.https) this.#tlsPort = port;
+  }
+
+  metrics(): readonly Metric[] {
+    return openMetrics({
+      connections: this.#connections.size + this.#http2.size,
+      requests: this.#connections.unanswered + this.#http2.unanswered,
+      websockets: this.#sockets.size,
+      tunnels: this.#tunnels.size,
+      shared: this.#parts.shared,
+    });
+  }
+
+  memory(): CacheUse {
+    return joinedUse(
+      'prepared answers',
+      this.#prepared.map((prepared) => prepared.memory()),
+    );
+  }
+
+  async drain(graceMs: number, signal: AbortSignal): Promise<void> {
+    this.#draining = true;
+    // The other process uses the sockets under their paths.
+    this.#ownPaths = [];
+    const closed = this.#closeListeners();
+    this.#http2.drain();
+    const sockets = this.#sockets.close(graceMs, restartClose);
+    const aborted = new Promise((resolve) => {
+      signal.addEventListener('abort', resolve, { once: true });
+      if (signal.aborted) resolve(undefined);
+    });
+    const limit = new AbortController();
+    const ended = delay(graceMs, undefined, { signal: limit.signal }).catch(() => undefined);
+    await Promise.race([Promise.all([...closed, sockets]), aborted, ended]);
+    limit.abort();
+  }
+
+  /** Stops accepting connections; each promise resolves when the last one of a listener is over. */
+  #closeListeners(): readonly Promise<unknown>[] {
+    return this.#servers
+      .filter((server) => server.listening)
+      .map((server) => new Promise((resolve) => server.close(resolve)));
+  }
+
+  async stop(graceMs: number): Promise<{ readonly cut: number }> {
+    this.#stopping = true;
+    this.#connections.closeIdle();
+    const closed = this.#closeListeners();
+    for (const path of this.#ownPaths) rmSync(path, { force: true });
+    const sockets = this.#sockets.close(graceMs, stopClose);
+    const tunnels = this.#tunnels.close(graceMs);
+    this.#http2.close();
+    let timer: NodeJS.Timeout | undefined;
+    await Promise.race([
+      Promise.all([this.#connections.settled(), this.#http2.clientsClosed()]),
+      new Promise<void>((resolve) => {
+        timer = setTimeout(resolve, graceMs);
+      }),
+    ]);
+    clearTimeout(timer);
+    const cut = this.#connections.unanswered + this.#http2.unanswered;
+    const cutSockets = await sockets;
+    await tunnels;
+    this.#http2.destroyAll();
+    this.#connections.destroyAll();
+    await Promise.all(closed);
+    this.#signedIn.stop();
+    return { cut: cut + cutSockets };
+  }
+
+  #redirect({ config }: Serving, { target }: IncomingRequest, asked: Arrived): Reply | undefined {
+    const { certificates } = this.#parts.tls;
+    return redirectToHttps(asked, target, { certificates, port: this.#tlsPort, config });
+  }
+}

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import { once } from 'node:events';
+import { test } from 'node:test';
+import { startSite, type TestSite } from '../../harness.ts';
+
+const rule = 'svc1.userinterface';
+const draft = 'spring';
+
+interface Preview {
+  readonly id: string;
+  readonly url: string;
+  readonly cookie: string;
+}
+
+/** Makes a preview, and opens its link. */
+async function openPreview(site: TestSite, more: object = {}): Promise<Preview> {
+  const { data } = await site.call('svc1.draft.preview', { draft, ...more });
+  const opened = await fetch(data.url, { redirect: 'manual' });
+  assert.equal(opened.status, 302);
+  assert.equal(opened.headers.get('location'), '/');
+  assert.equal(opened.headers.get('cache-control'), 'no-store');
+  assert.equal(opened.headers.get('referrer-policy'), 'no-referrer');
+  const [cookie = ''] = opened.headers.getSetCookie();
+  assert.match(cookie, /; Path=\/; Max-Age=\d+; HttpOnly; SameSite=Lax$/);
+  return { id: data.id, url: data.url, cookie: cookie.split(';')[0] ?? '' };
+}
+
+test('the link of a preview leads to a page of the site, and to no other site', async (t) => {
+  const site = await siteWithDraft(t);
+  const { data } = await site.call('svc1.draft.preview', { draft });
+  for (const [to, place] of [
+    ['/a%20b?c=d', '/a%20b?c=d'],
+    ['/x/../y', '/y'],
+    ...['//evil.example', '/\\evil.example', 'https://evil.example', 'evil', '/a\r\n/b', ''].map(
+      (one) => [one, one.startsWith('/a') ? '/a/b' : '/'] as const,
+    ),
+    ['/.//evil.example', '/'],
+  ] as const) {
+    const url = `${data.url as string}?to=${encodeURIComponent(to)}`;
+    const opened = await fetch(url, { redirect: 'manual' });
+    assert.equal(opened.headers.get('location'), place, to);
+  }
+});
+
+async function seen(site: TestSite, path: string, cookie?: string): Promise<string> {
+  const response = await fetch(site.url + path, {
+    headers: cookie === undefined ? {} : { cookie },
+  });
+  if (cookie !== undefined) assert.equal(response.headers.get('cache-control'), 'no-store');
+  return response.text();
+}
+
+async function siteWithDraft(t: Parameters<typeof startSite>[0]): Promise<TestSite> {
+  const rules = [
+    { path: '/', kind: 'content', content: '<h1>live</h1>' },
+    { path: 'sale', kind: 'resolve', enginedata: { target: '/live' } },
+  ];
+  const site = await startSite(t, { rules, ini: '[fetch]\nallow_private = 127.0.0.0/8\n' });
+  await site.call('svc1.draft.insert', { name: draft });
+  const { data } = await site.call(`${rule}.list`, {});
+  for (const row of data.rows as readonly { id: string; path: string }[]) {
+    const fields =
+      row.path === '/' ? { content: '<h1>drafted</h1>' } : { enginedata: { target: '/drafted' } };
+    await site.call(`${rule}.edit`, { id: row.id, ...fields }, { draft });
+  }
+  return site;
+}
+
+test('a preview shows the draft with a bar, and visitors see the live site', async (t) => {
+  const site = await siteWithDraft(t);
+  const live = await seen(site, '/');
+  const { cookie } = await openPreview(site);
+  for (let time = 0; time < 3; time += 1) {
+    assert.equal(await seen(site, '/'), live);
+    const shown = await seen(site, '/', cookie);
+    assert.match(shown, /^<h1>drafted<\/h1><aside [^>]*>Draft spring: not live\./);
+    assert.match(shown, /href="\/svc1\/preview\/end"/);
+  }
+  const link = `${site.url}/svc1/userinterface.link.htm?k=sale`;
+  const led = async (headers: Record<string, string>) =>
+    (await fetch(link, { redirect: 'manual', headers })).headers.get('location');
+  assert.deepEqual([await led({}), await led({ cookie })], ['/live', '/drafted']);
+  const render = `${site.url}/svc1/userinterface/get?_v.origin=${site.url}&_v.path=/`;
+  assert.match(await (await fetch(render, { headers: { cookie } })).text(), /drafted/);
+  assert.match(await (await fetch(render)).text(), /live/);
+  const { data: visits } = await site.call('svc1.breadcrumb.visits', { k: 'sale' });
+  assert.doesNotMatch(JSON.stringify(visits), /drafted/);
+});
+
+test('the access log does not have the link of a preview', async (t) => {
+  const site = await siteWithDraft(t);
+  const { url } = await openPreview(site);
+  await site.untilLogged(/ 302 GET \S+\/svc1\/preview\/… /);
+  assert.ok(!site.logged().includes(url.slice(-20)));
+});
+
+test('a preview ends by time, by revocation, and with its draft', async (t) => {
+  const site = await siteWithDraft(t);
+  const first = await openPreview(site);
+  const second = await openPreview(site);
+  const read = await site.call('svc1.draft.read', { draft });
+  assert.deepEqual(
+    read.data.previews.map((one: { id: string }) => one.id),
+    [first.id, second.id],
+  );
+  assert.doesNotMatch(JSON.stringify(read.data), /hash/);
+  await site.call('svc1.draft.revoke', { draft, id: first.id });
+  assert.match(await (await fetch(site.url, { headers: { cookie: first.cookie } })).text(), /live/);
+  assert.equal((await fetch(first.url, { redirect: 'manual' })).status, 404);
+  assert.match(await seen(site, '/', second.cookie), /drafted/);
+  await site.call('svc1.draft.invalidate', { draft });
+  assert.match(
+    await (await fetch(site.url, { headers: { cookie: second.cookie } })).text(),
+    /live/,
+  );
+  const guessed = `${second.url.slice(0, -4)}AAAA`;
+  assert.equal((await fetch(guessed, { redirect: 'manual' })).status, 404);
+  const left = await fetch(`${site.url}/svc1/preview/end`, { redirect: 'manual' });
+  assert.match(left.headers.getSetCookie()[0] ?? '', /^waymark_draft=; Path=\/; Max-Age=0;/);
+});
+
+/** Fields by which proxies and delivery networks store what has no-store. */
+const storing = [
+  ...['cdn-cache-control', 'cloudflare-cdn-cache-control', 'surrogate-control'],
+  ...['x-accel-expires', 'edge-control'],
+];
+
+test('no source gets the token, and a page of a preview writes nothing', async (t) => {
+  const site = await siteWithDraft(t);
+  const cookies: (string | undefined)[] = [];
+  const source = createServer((request, response) => {
+    cookies.push(request.headers.cookie);
+    response.setHeader('content-type', 'text/html');
+    for (const name of storing) response.setHeader(name, 'max-age=600');
+    response.end('<p>far</p>');
+  });
+  source.listen(0, '127.0.0.1');
+  await once(source, 'listening');
+  t.after(() => source.close());
+  const { port } = source.address() as { port: number };
+  const enginedata = { source: `http://127.0.0.1:${port}/*`, pass: ['cookie'] };
+  const far = { path: '/far/*', kind: 'content.fetch', enginedata };
+  await site.call(`${rule}.insert`, far, { draft });
+  const { cookie } = await openPreview(site);
+  assert.match(await seen(site, '/far/a', `${cookie}; theme=dark`), /^<p>far<\/p><aside/);
+  assert.match(await seen(site, '/far/a', cookie), /^<p>far/);
+  assert.deepEqual(cookies, ['theme=dark', undefined]);
+  const { headers } = await fetch(`${site.url}/far/a`, { headers: { cookie } });
+  const content = `${site.url}/svc1/userinterface/get_content?_v.path=/far/a`;
+  const asked = `${content}&_v.origin=${encodeURIComponent(site.url)}`;
+  const drafted = await fetch(asked, { headers: { cookie } });
+  assert.equal(drafted.status, 200);
+  for (const name of storing) {
+    assert.equal(headers.get(name), null, name);
+    assert.equal(drafted.headers.get(name), null, name);
+  }
+  const table = { name: 'notes', schema: { properties: {} }, insert: ['anonymous'] };
+  await site.call('svc1.table.insert', table);
+  const written = await fetch(`${site.url}/svc1/record/insert`, {
+    method: 'POST',
+    headers: { cookie, 'content-type': 'application/json' },
+    body: JSON.stringify({ v: { table: 'notes', text: 'x' } }),
+  });
+  assert.equal(written.status, 403);
+});
+
+test('a key that may not read the site makes no link', async (t) => {
+  const site = await siteWithDraft(t);
+  const { data } = await site.call('svc1.key.insert', { name: 'writer', scopes: ['draft'] });
+  const refused = await site.call('svc1.draft.preview', { draft }, { apikey: data.key });
+  assert.equal(refused.error?.code, 'forbidden');
+});
