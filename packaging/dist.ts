@@ -11,7 +11,7 @@ async function buildDist(folder: string): Promise<void> {
   await bundleSources(folder, { packages: 'external', target: 'node24' });
   // Browsers load it as well: it shares no file with the server.
   await build({
-    entryPoints: ['src/client/client.ts'],
+    entryPoints: ['src/cli/client/client.ts'],
     outdir: join(folder, 'client'),
     bundle: true,
     format: 'esm',

@@ -1,9 +1,9 @@
 import type { Config, ConfigResult } from './core/config/config.ts';
-import { makeFirstKey } from './first-start.ts';
+import { makeFirstKey } from './cli/serve/assembly/first-start.ts';
 import type { Logs } from './core/report/log.ts';
-import { prepareData, type FolderOptions } from './prepare-data.ts';
+import { prepareData, type FolderOptions } from './cli/serve/assembly/prepare-data.ts';
 import type { PortOptions } from './core/server/server.ts';
-import { startServing, type ServingOptions } from './serving-process.ts';
+import { startServing, type ServingOptions } from './cli/serve/assembly/serving-process.ts';
 
 /** A running Waymark. */
 export interface Waymark {

@@ -1,9 +1,9 @@
-// Writes src/client/operations.ts: the types of all operations, from the operations table. `npm run client` runs it, and
+// Writes src/cli/client/operations.ts: the types of all operations, from the operations table. `npm run client` runs it, and
 // so do `npm ci`, `npm run lint` and `npm run build`, because the file is not in Git.
 import { rename, writeFile } from 'node:fs/promises';
 import { fileURLToPath } from 'node:url';
 import { shownInput } from '../../src/modules/docs/envelope.ts';
-import { operations } from '../../src/api/table.ts';
+import { operations } from '../../src/modules.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../src/core/values/json/json.ts';
 
 /** Generates the text of operations.ts. */
@@ -27,7 +27,7 @@ export function operationTypes(): string {
     ([name, text]) => `/** The schema ${name} of the API. */\ntype ${name} = ${text};`,
   );
   return `// Generated from the operations table by \`npm run client\`: do not edit.
-import type { Json } from '../core/values/json/json.ts';
+import type { Json } from '../../core/values/json/json.ts';
 
 ${types.join('\n\n')}
 
@@ -104,7 +104,7 @@ function objectType(
 }
 
 if (import.meta.main) {
-  const file = fileURLToPath(new URL('../../src/client/operations.ts', import.meta.url));
+  const file = fileURLToPath(new URL('../../src/cli/client/operations.ts', import.meta.url));
   // Whole or not at all, because a type check may read it meanwhile.
   const draft = `${file}.${process.pid}`;
   await writeFile(draft, operationTypes());

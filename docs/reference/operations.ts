@@ -1,5 +1,5 @@
 import type { OperationDescription } from '../../src/core/operations/operation.ts';
-import { operations } from '../../src/api/table.ts';
+import { operations } from '../../src/modules.ts';
 import {
   failuresOf,
   familyOf,

@@ -3,7 +3,7 @@ import { engineSchemas } from '../../src/modules/rules/operations/enginedata.ts'
 import { kindSchemas } from '../../src/modules/rules/operations/kind-schemas.ts';
 import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
 import { hookSchema } from '../../src/modules/webhooks/operations/hook-schema.ts';
-import { operations } from '../../src/api/table.ts';
+import { operations } from '../../src/modules.ts';
 import type { Json, JsonObject } from '../../src/core/values/json/json.ts';
 import { describedKeys } from './ini-file.ts';
 import { markdownTable } from './schema-text.ts';

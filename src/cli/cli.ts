@@ -255,7 +255,7 @@ function isCommand(word: string | undefined, commands: readonly CommandEntry[]):
 
 /** The commands of record families without a file of their own. */
 async function otherFamilies(): Promise<readonly CommandEntry[]> {
-  const { recordFamilies } = await import('../api/table.ts');
+  const { recordFamilies } = await import('../modules.ts');
   const { recordCommand } = await import('./remote/record-commands.ts');
   return recordFamilies
     .filter(({ command }) => !entries.some(({ name }) => name === command))

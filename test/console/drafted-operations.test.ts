@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { draftedOperations } from '../../console/src/api/drafted-operations.ts';
-import { operations } from '../../src/api/table.ts';
+import { operations } from '../../src/modules.ts';
 
 test('the console sends a draft only to operations that take one', () => {
   const taking = new Set(operations.flatMap(({ name, inDrafts }) => (inDrafts ? [name] : [])));

@@ -156,7 +156,7 @@ async function installClient(folder: string): Promise<void> {
     'package.json': '{"type": "module"}',
     'node_modules/waymark/package.json': JSON.stringify(manifest),
   });
-  await symlink(join(project, 'src/client'), join(modules, 'waymark/client'));
+  await symlink(join(project, 'src/cli/client'), join(modules, 'waymark/client'));
   await symlink(join(project, 'node_modules/@types'), join(modules, '@types'));
 }
 

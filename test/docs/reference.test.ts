@@ -13,7 +13,7 @@ import { recordSchemas } from '../../src/core/operations/records/schema.ts';
 import { engineSchemas } from '../../src/modules/rules/operations/enginedata.ts';
 import { kindSchemas } from '../../src/modules/rules/operations/kind-schemas.ts';
 import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
-import { operations } from '../../src/api/table.ts';
+import { operations } from '../../src/modules.ts';
 import { hookSchema } from '../../src/modules/webhooks/operations/hook-schema.ts';
 import { conditionTypes } from '../../src/core/pipeline/conditions/table.ts';
 import { assembleConfig } from '../../src/core/config/assemble.ts';

@@ -5,9 +5,9 @@ import { test } from 'node:test';
 import { operationTypes } from '../../docs/reference/operation-types.ts';
 import { parseSource, project, readSources, type Source } from './sources.ts';
 
-const clientPath = 'src/client/client.ts';
+const clientPath = 'src/cli/client/client.ts';
 /** The types of all operations, whether this project uses them or not; it is not in Git. */
-const generated = 'src/client/operations.ts';
+const generated = 'src/cli/client/operations.ts';
 const sources = [
   ...readSources('src/**/*.ts').filter(({ path }) => path !== generated),
   parseSource(generated, operationTypes()),

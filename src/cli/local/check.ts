@@ -16,7 +16,7 @@ import { isWritable } from '../../core/log/folder/data-folder.ts';
 import { stoppedOpener } from '../../core/log/folder/opening-lock.ts';
 import type { Difference, Store } from '../../core/log/store.ts';
 import { UsageError, writeLine, type DefineCommand, type Terminal } from '../command.ts';
-import { openDataToRead } from '../../data.ts';
+import { openDataToRead } from '../open-data.ts';
 import { differencesKeptMax } from '../limits.ts';
 import {
   configOption,

@@ -1,7 +1,7 @@
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { Option } from 'commander';
-import type { Operations } from '../../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import { Failure, isFailureCode } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { Config } from '../../core/config/config.ts';

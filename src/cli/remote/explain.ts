@@ -1,5 +1,5 @@
 import { previewFields } from '../../core/pipeline/conditions/table.ts';
-import type { Operations } from '../../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import { writeLine, type DefineCommand } from '../command.ts';
 import { choiceOption, jsonOption } from '../options.ts';
 import {

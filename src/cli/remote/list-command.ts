@@ -1,4 +1,4 @@
-import type { Operations } from '../../client/operations.ts';
+import type { Operations } from '../client/operations.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { callApi, type ApiTarget } from './api-client.ts';
 import { table, type Subcommand, type SubcommandResult } from './client-command.ts';

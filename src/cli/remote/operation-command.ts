@@ -1,5 +1,5 @@
 import type { OperationDescription } from '../../core/operations/operation.ts';
-import { operations } from '../../api/table.ts';
+import { operations } from '../../modules.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { callApi } from './api-client.ts';
 import {

@@ -1,5 +1,5 @@
-import type { recordFamilies } from '../../api/table.ts';
-import type { Operations } from '../../client/operations.ts';
+import type { recordFamilies } from '../../modules.ts';
+import type { Operations } from '../client/operations.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import {
   answerResult,

@@ -3,13 +3,9 @@ import { readFileSync } from 'node:fs';
 import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../core/config/config.ts';
-import type { Predecessor } from '../../prepare-data.ts';
+import type { Predecessor } from './assembly/prepare-data.ts';
 import type { Log } from '../../core/report/log.ts';
-import {
-  listeningSockets,
-  matchSockets,
-  type ListeningSocket,
-} from '../../server/listening/inherited-sockets.ts';
+import { listeningSockets, matchSockets, type ListeningSocket } from './inherited-sockets.ts';
 import { takeOverMsMax } from '../limits.ts';
 import { ownCommand } from '../own-command.ts';
 

@@ -4,7 +4,7 @@ import type { Config, ConfigResult } from '../../core/config/config.ts';
 import { endAtOnce } from './end-at-once.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../../core/values/failure.ts';
-import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
+import type { ListeningSocket } from './inherited-sockets.ts';
 import { TicketKey } from '../../core/server/tls/ticket-key.ts';
 
 /**

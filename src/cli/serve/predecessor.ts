@@ -1,12 +1,12 @@
 import { Failure } from '../../core/values/failure.ts';
-import type { Predecessor } from '../../prepare-data.ts';
+import type { Predecessor } from './assembly/prepare-data.ts';
 import {
   closeSockets,
   listeningSockets,
   matchSockets,
   socketText,
   type ListeningSocket,
-} from '../../server/listening/inherited-sockets.ts';
+} from './inherited-sockets.ts';
 import type { ListenAddress } from '../../core/config/addresses.ts';
 import type { Log } from '../../core/report/log.ts';
 import { handOverVariable, type HandOverText, type SuccessorMessage } from './hand-over.ts';

@@ -10,21 +10,17 @@ import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { FolderSettings } from '../../core/config/read.ts';
 import { configAfterReload } from '../../core/config/restart.ts';
 import { watchConfig } from '../../core/config/watch.ts';
-import { openData } from '../../data.ts';
-import { makeFirstKey } from '../../first-start.ts';
+import { openData } from '../open-data.ts';
+import { makeFirstKey } from './assembly/first-start.ts';
 import { startWaymark, type Waymark } from '../../main.ts';
-import { prepareData } from '../../prepare-data.ts';
-import { startServing, type RunningServer } from '../../serving-process.ts';
+import { prepareData } from './assembly/prepare-data.ts';
+import { startServing, type RunningServer } from './assembly/serving-process.ts';
 import { drainMsMax, stopGraceMs } from '../limits.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { LogRotation } from '../../modules/logs/log-rotation.ts';
 import { createLogs, reasonOf, silentLog, type Logs } from '../../core/report/log.ts';
 import { openSyslog } from '../../modules/logs/syslog.ts';
-import {
-  ownPath,
-  matchSockets,
-  type ListeningSocket,
-} from '../../server/listening/inherited-sockets.ts';
+import { ownPath, matchSockets, type ListeningSocket } from './inherited-sockets.ts';
 import { Certificates } from '../../core/server/tls/certificates.ts';
 import { Notices } from '../../core/log/shared/notices.ts';
 import type { Store } from '../../core/log/store.ts';

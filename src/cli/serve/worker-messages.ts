@@ -4,7 +4,7 @@ import type { Config, ConfigResult } from '../../core/config/config.ts';
 import { isCidr, parseCidr } from '../../core/values/network/cidr.ts';
 import type { AccessRows } from '../../modules/status/live-access.ts';
 import type { Metric, ProcessMetrics } from '../../core/report/metrics.ts';
-import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
+import type { ListeningSocket } from './inherited-sockets.ts';
 
 /** A message of a worker to the leading process. */
 export type WorkerMessage =

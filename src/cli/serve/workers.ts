@@ -2,7 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { Log } from '../../core/report/log.ts';
-import type { ListeningSocket } from '../../server/listening/inherited-sockets.ts';
+import type { ListeningSocket } from './inherited-sockets.ts';
 import { returnHandedOver, watchAcceptors } from '../../core/server/listening/node-internals.ts';
 import { TicketKey } from '../../core/server/tls/ticket-key.ts';
 import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from '../limits.ts';

@@ -26,7 +26,7 @@ import type { IncomingRequest } from '../pipeline/incoming-request.ts';
 import type { ResponderParts } from '../pipeline/responder.ts';
 import { Http2Connections } from './h2/connections.ts';
 import { createTryAnswer } from './h1-fast/try-answer.ts';
-import { matchSockets, type ListeningSocket } from '../../server/listening/inherited-sockets.ts';
+import { matchSockets, type ListeningSocket } from '../../cli/serve/inherited-sockets.ts';
 import {
   createHttpServer,
   createHttpsServer,

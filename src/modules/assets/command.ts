@@ -1,7 +1,7 @@
 import { openAsBlob } from 'node:fs';
 import { basename } from 'node:path';
 import { listAssets } from './operations/assets.ts';
-import type { Operations } from '../../client/operations.ts';
+import type { Operations } from '../../cli/client/operations.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { UsageError } from '../../cli/command.ts';
 import { callApi, putToApi } from '../../cli/remote/api-client.ts';

@@ -1,4 +1,4 @@
-import type { Operations } from '../../client/operations.ts';
+import type { Operations } from '../../cli/client/operations.ts';
 import { clientCommand, table, type Subcommand } from '../../cli/remote/client-command.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
 import { counted } from '../../core/values/units.ts';

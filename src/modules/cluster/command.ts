@@ -12,7 +12,7 @@ import {
   type ClusterStatus,
 } from './status.ts';
 import type { Config } from '../../core/config/config.ts';
-import { openData, openDataToRead, requireData } from '../../data.ts';
+import { openData, openDataToRead, requireData } from '../../cli/open-data.ts';
 import { newId, now } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { durationMs, durationText } from '../../core/values/units.ts';

@@ -1,6 +1,6 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Operations } from '../../client/operations.ts';
+import type { Operations } from '../../cli/client/operations.ts';
 import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
 import { errorReason } from '../../core/log/folder/data-folder.ts';
 import { UsageError } from '../../cli/command.ts';

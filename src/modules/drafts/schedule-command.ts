@@ -1,4 +1,4 @@
-import type { Operations } from '../../client/operations.ts';
+import type { Operations } from '../../cli/client/operations.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { shownMoment, type NamedMoment } from '../../core/values/time.ts';
 import { callApi } from '../../cli/remote/api-client.ts';

@@ -9,7 +9,7 @@ import type { Store } from '../../core/log/store.ts';
 import { addKey, listedKeys, revokedKeys, revokeKey } from './keys.ts';
 import { table } from '../../cli/remote/client-command.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
-import { openData, openDataToRead, openExistingData, requireData } from '../../data.ts';
+import { openData, openDataToRead, openExistingData, requireData } from '../../cli/open-data.ts';
 import { configOption, jsonOption, requireChoice, requireConfig } from '../../cli/options.ts';
 
 const author = 'waymark key';

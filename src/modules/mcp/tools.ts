@@ -3,7 +3,7 @@ import { exampleInput } from '../docs/example.ts';
 import { envelopeMembers, familyOf, shownInput } from '../docs/envelope.ts';
 import { published } from '../docs/schemas.ts';
 import type { Operation } from '../../core/operations/operation.ts';
-import { operations } from '../../api/table.ts';
+import { operations } from '../../modules.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { hasScope, type Caller, type Scope } from '../../core/values/key.ts';

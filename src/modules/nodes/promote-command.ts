@@ -1,6 +1,6 @@
 import { newId } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { openExistingData } from '../../data.ts';
+import { openExistingData } from '../../cli/open-data.ts';
 import { claimFolder } from '../../core/log/folder/folder-claim.ts';
 import type { Store } from '../../core/log/store.ts';
 import { writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';

@@ -1,5 +1,5 @@
 import type { OperationDescription } from '../../core/operations/operation.ts';
-import { operations } from '../../api/table.ts';
+import { operations } from '../../modules.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { printable } from '../../core/report/escape.ts';
 import type { AccessRow } from './live-access.ts';

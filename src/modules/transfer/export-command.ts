@@ -10,7 +10,7 @@ import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { exportedHistory, exportedRecords } from './export.ts';
 import { writeLine, type DefineCommand, type Output, type Terminal } from '../../cli/command.ts';
-import { openDataToRead } from '../../data.ts';
+import { openDataToRead } from '../../cli/open-data.ts';
 import { configOption, requireConfig } from '../../cli/options.ts';
 import { copiedText, createProgress } from '../../cli/progress.ts';
 

@@ -9,8 +9,8 @@ import {
   putIntoFolder,
   type ExportedFile,
 } from '../assets/file-copies.ts';
-import { accessNames, engineNames } from '../../compose/operations.ts';
-import { openData } from '../../data.ts';
+import { accessNames, engineNames } from '../../cli/serve/assembly/operations.ts';
+import { openData } from '../../cli/open-data.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { refusalsKeptMax } from './limits.ts';
 import { readBlocks } from './import-blocks.ts';

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { Failure } from '../../core/values/failure.ts';
 import { writeLine, type DefineCommand } from '../../cli/command.ts';
-import { openDataToRead } from '../../data.ts';
+import { openDataToRead } from '../../cli/open-data.ts';
 import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
 import { copiedText, createProgress } from '../../cli/progress.ts';
 

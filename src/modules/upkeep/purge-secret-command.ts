@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { newId, now } from '../../core/values/clock.ts';
 import { purgeSecrets } from './purge.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
-import { requireData } from '../../data.ts';
+import { requireData } from '../../cli/open-data.ts';
 import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
 
 interface PurgeOptions {

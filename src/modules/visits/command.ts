@@ -1,4 +1,4 @@
-import type { Operations } from '../../client/operations.ts';
+import type { Operations } from '../../cli/client/operations.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
 import { singleCommand, table } from '../../cli/remote/client-command.ts';
 import { counted } from '../../core/values/units.ts';

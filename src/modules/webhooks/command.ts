@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { hookFamily } from './operations/hook-family.ts';
-import type { Operations } from '../../client/operations.ts';
+import type { Operations } from '../../cli/client/operations.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { attemptOutcomes } from './log/deliveries.ts';
 import { testPollMs, testWaitMs } from '../../cli/limits.ts';

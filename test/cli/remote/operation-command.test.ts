@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Command } from 'commander';
-import { operations } from '../../../src/api/table.ts';
+import { operations } from '../../../src/modules.ts';
 import type { Terminal } from '../../../src/cli/command.ts';
 import { recordCommand } from '../../../src/cli/remote/record-commands.ts';
 import type { RevertibleFamily } from '../../../src/core/log/change.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { operations } from '../../../src/api/table.ts';
+import { operations } from '../../../src/modules.ts';
 import { isFailureCode, problemReasons } from '../../../src/core/values/failure.ts';
 import { limitMessages, type LimitName } from '../../../src/core/values/limit.ts';
 import { meanings } from '../../../src/modules/docs/envelope.ts';

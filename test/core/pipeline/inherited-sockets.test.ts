@@ -10,7 +10,7 @@ import {
   matchSockets,
   ownPath,
   socketText,
-} from '../../../src/server/listening/inherited-sockets.ts';
+} from '../../../src/cli/serve/inherited-sockets.ts';
 import { temporaryFolder } from '../../folder.ts';
 
 const hasIpv6 = Object.values(networkInterfaces()).some((addresses = []) =>

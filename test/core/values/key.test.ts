@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { canWrite, scopes } from '../../../src/core/values/key.ts';
-import { operations } from '../../../src/api/table.ts';
+import { operations } from '../../../src/modules.ts';
 
 test('a caller may write if its scopes allow an operation that writes', () => {
   const writing = operations.filter(({ effect }) => effect === 'writes');

@@ -4,7 +4,7 @@ import { startSite, type Answer, type TestSite } from '../../harness.ts';
 import { loginIni, startProvider } from '../login/provider.ts';
 import { TestVisitor } from '../login/visitor.ts';
 import { overHttp, overWebsocket, type Call } from './callers.ts';
-import { operations } from '../../../src/api/table.ts';
+import { operations } from '../../../src/modules.ts';
 import { checkAgainst, fetchDocument } from './documents.ts';
 
 const rule = 'svc1.userinterface';

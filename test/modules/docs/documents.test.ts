@@ -12,7 +12,7 @@ import {
   defineOperation,
   type OperationDescription,
 } from '../../../src/core/operations/operation.ts';
-import { operations } from '../../../src/api/table.ts';
+import { operations } from '../../../src/modules.ts';
 import type { Document } from './documents.ts';
 
 function documentOf(

@@ -1,4 +1,4 @@
-import { operations } from '../../../api/table.ts';
+import { operations } from '../../../modules.ts';
 import type { Failure, FailureCode } from '../../values/failure.ts';
 
 /** The pages about failures whose message cannot say everything; by default there is none. */

@@ -6,7 +6,7 @@ import { newId, now } from '../../values/clock.ts';
 import { Failure, failureFrom, type FailureCode } from '../../values/failure.ts';
 import { largeWritesWaitingMax } from '../limits.ts';
 import { silentLog } from '../../report/log.ts';
-import { openData } from '../../../data.ts';
+import { openData } from '../../../cli/open-data.ts';
 import type { Config } from '../../config/config.ts';
 import { draftStore, openDraftNamed } from '../../../modules/drafts/log/draft-store.ts';
 import type { Store } from '../../log/store.ts';
@@ -16,7 +16,7 @@ import type { RevertRequest } from '../records/revert.ts';
 import { runPublish, type PublishRequest } from '../../../modules/drafts/operations/publish.ts';
 import type { WriteReport } from '../records/commit-once.ts';
 import { runUndo, type UndoRequest } from '../../../modules/drafts/operations/undo.ts';
-import { recordFamilies } from '../../../api/table.ts';
+import { recordFamilies } from '../../../modules.ts';
 import {
   runImport,
   type ImportResult,

@@ -20,11 +20,7 @@ import { createServer } from '../h1/node-http.ts';
 import { timeouts, type Timeouts } from '../h1/timeouts.ts';
 import { notTls, parserFailure } from '../h1/refusal.ts';
 import type { Certificates } from '../tls/certificates.ts';
-import {
-  bindPath,
-  ownPath,
-  type ListeningSocket,
-} from '../../../server/listening/inherited-sockets.ts';
+import { bindPath, ownPath, type ListeningSocket } from '../../../cli/serve/inherited-sockets.ts';
 import { allowHalfOpen } from './node-internals.ts';
 import { handshakeOptions } from '../tls/handshake.ts';
 import type { Tls } from '../tls/tls.ts';

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Operations } from '../../../client/operations.ts';
+import type { Operations } from '../../../cli/client/operations.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { ruleKinds } from '../rule.ts';
 import { UsageError } from '../../../cli/command.ts';

@@ -6,7 +6,7 @@ import { uuidv7 } from 'uuidv7';
 import { readLogRows } from '../../../../src/modules/nodes/operations/log.ts';
 import type { Call } from '../../../../src/core/operations/operation.ts';
 import { streamFrom } from '../../../../src/core/operations/records/stream.ts';
-import { makeFirstKey } from '../../../../src/first-start.ts';
+import { makeFirstKey } from '../../../../src/cli/serve/assembly/first-start.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import type { ApiKey } from '../../../../src/core/values/key.ts';
 import { silentLog } from '../../../../src/core/report/log.ts';

@@ -4,7 +4,7 @@ import {
   boundBehaviours,
   requireBoundOperation,
 } from '../../../../src/core/operations/bounds/operations.ts';
-import { operations } from '../../../../src/api/table.ts';
+import { operations } from '../../../../src/modules.ts';
 import { boundScopes } from '../../../../src/core/values/key.ts';
 
 suite('what a bound key may call', () => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { operations } from '../../../../src/api/table.ts';
+import { operations } from '../../../../src/modules.ts';
 import { boundBehaviours } from '../../../../src/core/operations/bounds/operations.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../../src/core/values/json/json.ts';
 import { isRuleInside, type Bounds } from '../../../../src/core/values/bounds.ts';

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
-import { operations } from '../../../../src/api/table.ts';
+import { operations } from '../../../../src/modules.ts';
 import { startSite, type TestSite } from '../../../harness.ts';
 
 const text = { type: 'string' };

@@ -1,11 +1,11 @@
-import type { Config } from '../core/config/config.ts';
-import { newId, now } from '../core/values/clock.ts';
-import type { Logs } from '../core/report/log.ts';
-import { createEmit, type Emit } from '../core/log/events/emit.ts';
-import { claimFolder } from '../core/log/folder/folder-claim.ts';
-import type { Store } from '../core/log/store.ts';
-import { Deliverer } from '../modules/webhooks/deliverer.ts';
-import { createReports } from '../modules/webhooks/reports.ts';
+import type { Config } from '../../../core/config/config.ts';
+import { newId, now } from '../../../core/values/clock.ts';
+import type { Logs } from '../../../core/report/log.ts';
+import { createEmit, type Emit } from '../../../core/log/events/emit.ts';
+import { claimFolder } from '../../../core/log/folder/folder-claim.ts';
+import type { Store } from '../../../core/log/store.ts';
+import { Deliverer } from '../../../modules/webhooks/deliverer.ts';
+import { createReports } from '../../../modules/webhooks/reports.ts';
 import type { AppInstance } from './compose.ts';
 import type { AppContext } from './context.ts';
 

@@ -1,35 +1,38 @@
-import type { Passwords } from '../modules/access/passwords.ts';
-import type { RateParts } from '../modules/rates/rates.ts';
-import type { createWrongKeys } from '../core/operations/keys/authenticate.ts';
-import type { KeyRates } from '../core/operations/keys/key-rates.ts';
-import type { KeyUseRecorder } from '../modules/keys/key-use-recorder.ts';
-import type { AnonymousWrites } from '../modules/tables/rows/anonymous-writes.ts';
-import type { CertificateState, ConfigurationState } from '../modules/status/server-status.ts';
-import type { OperationParts } from '../api/table.ts';
-import type { RowCheckProgress } from '../modules/tables/operations/row-checks.ts';
-import type { AssetFiles } from '../modules/assets/asset-files.ts';
-import type { MissingFiles } from '../modules/assets/missing-files.ts';
-import type { Variants } from '../modules/assets/variants.ts';
-import type { AssetPages } from '../modules/assets/asset-pages.ts';
-import type { VisitCounter } from '../modules/breadcrumbs/visit-counter.ts';
-import type { CacheStore } from '../modules/cache/cache-store.ts';
-import type { Compressors } from '../modules/compression/compressors.ts';
-import type { TableHostState } from '../modules/hosts/host-follower.ts';
-import type { LiveAccess } from '../modules/status/live-access.ts';
-import type { Logs } from '../core/report/log.ts';
-import type { MemoryUse } from '../core/report/memory-use.ts';
-import type { GatherMetrics } from '../core/report/metrics.ts';
-import type { StateWatcher } from '../modules/status/state-watcher.ts';
-import type { ConsoleFiles } from '../modules/console/console-files.ts';
-import type { PublicFileReplies, PublicFiles } from '../modules/console/public-files.ts';
-import type { StoredPages } from '../modules/rules/pages/stored-pages.ts';
-import type { SourceHealth } from '../modules/proxy/source-health.ts';
-import type { SourceStatistics } from '../modules/proxy/source-statistics.ts';
-import type { RenderedPages } from '../modules/rendering/rendered-pages.ts';
-import type { RuleCache } from '../modules/rules/rule-cache.ts';
-import type { SpanCounts } from '../modules/telemetry/span-queue.ts';
-import type { Emit } from '../core/log/events/emit.ts';
-import type { Store } from '../core/log/store.ts';
+import type { Passwords } from '../../../modules/access/passwords.ts';
+import type { RateParts } from '../../../modules/rates/rates.ts';
+import type { createWrongKeys } from '../../../core/operations/keys/authenticate.ts';
+import type { KeyRates } from '../../../core/operations/keys/key-rates.ts';
+import type { KeyUseRecorder } from '../../../modules/keys/key-use-recorder.ts';
+import type { AnonymousWrites } from '../../../modules/tables/rows/anonymous-writes.ts';
+import type {
+  CertificateState,
+  ConfigurationState,
+} from '../../../modules/status/server-status.ts';
+import type { OperationParts } from '../../../modules.ts';
+import type { RowCheckProgress } from '../../../modules/tables/operations/row-checks.ts';
+import type { AssetFiles } from '../../../modules/assets/asset-files.ts';
+import type { MissingFiles } from '../../../modules/assets/missing-files.ts';
+import type { Variants } from '../../../modules/assets/variants.ts';
+import type { AssetPages } from '../../../modules/assets/asset-pages.ts';
+import type { VisitCounter } from '../../../modules/breadcrumbs/visit-counter.ts';
+import type { CacheStore } from '../../../modules/cache/cache-store.ts';
+import type { Compressors } from '../../../modules/compression/compressors.ts';
+import type { TableHostState } from '../../../modules/hosts/host-follower.ts';
+import type { LiveAccess } from '../../../modules/status/live-access.ts';
+import type { Logs } from '../../../core/report/log.ts';
+import type { MemoryUse } from '../../../core/report/memory-use.ts';
+import type { GatherMetrics } from '../../../core/report/metrics.ts';
+import type { StateWatcher } from '../../../modules/status/state-watcher.ts';
+import type { ConsoleFiles } from '../../../modules/console/console-files.ts';
+import type { PublicFileReplies, PublicFiles } from '../../../modules/console/public-files.ts';
+import type { StoredPages } from '../../../modules/rules/pages/stored-pages.ts';
+import type { SourceHealth } from '../../../modules/proxy/source-health.ts';
+import type { SourceStatistics } from '../../../modules/proxy/source-statistics.ts';
+import type { RenderedPages } from '../../../modules/rendering/rendered-pages.ts';
+import type { RuleCache } from '../../../modules/rules/rule-cache.ts';
+import type { SpanCounts } from '../../../modules/telemetry/span-queue.ts';
+import type { Emit } from '../../../core/log/events/emit.ts';
+import type { Store } from '../../../core/log/store.ts';
 
 /** What lives as long as the process and does not depend on the configuration. */
 export interface AppContext {

@@ -1,12 +1,12 @@
-import type { Execute } from '../core/operations/execute.ts';
-import { tracedExecute } from '../modules/telemetry/traced-execute.ts';
-import type { Config } from '../core/config/config.ts';
-import type { Tracer } from '../core/report/trace.ts';
-import type { Dialler } from '../core/outbound/dialler.ts';
-import { tracedDialler } from '../modules/telemetry/traced-dialler.ts';
-import { openTelemetry } from '../modules/telemetry/telemetry.ts';
-import type { DeliveryAttempt } from '../modules/webhooks/attempt.ts';
-import { tracedAttempt } from '../modules/telemetry/traced-attempt.ts';
+import type { Execute } from '../../../core/operations/execute.ts';
+import { tracedExecute } from '../../../modules/telemetry/traced-execute.ts';
+import type { Config } from '../../../core/config/config.ts';
+import type { Tracer } from '../../../core/report/trace.ts';
+import type { Dialler } from '../../../core/outbound/dialler.ts';
+import { tracedDialler } from '../../../modules/telemetry/traced-dialler.ts';
+import { openTelemetry } from '../../../modules/telemetry/telemetry.ts';
+import type { DeliveryAttempt } from '../../../modules/webhooks/attempt.ts';
+import { tracedAttempt } from '../../../modules/telemetry/traced-attempt.ts';
 import type { AppContext } from './context.ts';
 
 /** The traces of a configuration; without any, each part stays as it is given. */

@@ -1,17 +1,17 @@
 import { readFile } from 'node:fs/promises';
-import type { Config } from './core/config/config.ts';
-import { openData } from './data.ts';
-import { now } from './core/values/clock.ts';
-import { Failure } from './core/values/failure.ts';
-import { createCentralClient } from './modules/nodes/central-client.ts';
-import { copyFirst } from './modules/nodes/copy.ts';
-import type { CopyParts } from './modules/nodes/copy-rows.ts';
-import { NodeService } from './modules/nodes/node-service.ts';
-import type { WaymarkClient } from './modules/peers/waymark-client.ts';
-import type { Log, Logs } from './core/report/log.ts';
-import type { Emit } from './core/log/events/emit.ts';
-import type { Store } from './core/log/store.ts';
-import { version } from './core/values/version.ts';
+import type { Config } from '../../../core/config/config.ts';
+import { openData } from '../../open-data.ts';
+import { now } from '../../../core/values/clock.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { createCentralClient } from '../../../modules/nodes/central-client.ts';
+import { copyFirst } from '../../../modules/nodes/copy.ts';
+import type { CopyParts } from '../../../modules/nodes/copy-rows.ts';
+import { NodeService } from '../../../modules/nodes/node-service.ts';
+import type { WaymarkClient } from '../../../modules/peers/waymark-client.ts';
+import type { Log, Logs } from '../../../core/report/log.ts';
+import type { Emit } from '../../../core/log/events/emit.ts';
+import type { Store } from '../../../core/log/store.ts';
+import { version } from '../../../core/values/version.ts';
 
 /**
  * Starts to follow the centre of a configuration; a new node copies its log first. Resolves to

@@ -1,15 +1,18 @@
-import { createAuthenticate, type Authenticate } from '../core/operations/keys/authenticate.ts';
+import {
+  createAuthenticate,
+  type Authenticate,
+} from '../../../core/operations/keys/authenticate.ts';
 import {
   followerSessions,
   loggedSessions,
   type SessionStore,
-} from '../modules/console/sessions/session-store.ts';
-import { loginProviders, type Config } from '../core/config/config.ts';
-import { createLogin, type Login } from '../modules/login/login.ts';
-import { newId, now } from '../core/values/clock.ts';
-import type { SourceDiallers } from '../modules/proxy/source-diallers.ts';
-import type { Store } from '../core/log/store.ts';
-import { createVisitors, type Visitors } from '../modules/visitors/visitor.ts';
+} from '../../../modules/console/sessions/session-store.ts';
+import { loginProviders, type Config } from '../../../core/config/config.ts';
+import { createLogin, type Login } from '../../../modules/login/login.ts';
+import { newId, now } from '../../../core/values/clock.ts';
+import type { SourceDiallers } from '../../../modules/proxy/source-diallers.ts';
+import type { Store } from '../../../core/log/store.ts';
+import { createVisitors, type Visitors } from '../../../modules/visitors/visitor.ts';
 import type { AppContext, CallerContext } from './context.ts';
 
 /** Identifies callers by their keys and sessions. */

@@ -1,17 +1,17 @@
-import { createRates } from '../modules/rates/rates.ts';
-import { createExecute } from '../core/operations/execute.ts';
-import { requireUnrevoked } from '../core/operations/keys/authenticate.ts';
-import type { Config } from '../core/config/config.ts';
-import { createHostClient, type HostClient } from '../modules/hosts/host-client.ts';
-import { now } from '../core/values/clock.ts';
-import type { CacheUse } from '../core/report/memory-use.ts';
-import { createConnector, createDialler, type Dialler } from '../core/outbound/dialler.ts';
-import { createDocuments } from '../modules/docs/documents.ts';
-import { createPublicAnswers } from '../core/operations/http/public-answers.ts';
-import type { Serving } from '../core/pipeline/serving.ts';
-import { createSite } from '../core/pipeline/site.ts';
-import { createDisk } from '../modules/files/disk.ts';
-import { createAttempt, type DeliveryAttempt } from '../modules/webhooks/attempt.ts';
+import { createRates } from '../../../modules/rates/rates.ts';
+import { createExecute } from '../../../core/operations/execute.ts';
+import { requireUnrevoked } from '../../../core/operations/keys/authenticate.ts';
+import type { Config } from '../../../core/config/config.ts';
+import { createHostClient, type HostClient } from '../../../modules/hosts/host-client.ts';
+import { now } from '../../../core/values/clock.ts';
+import type { CacheUse } from '../../../core/report/memory-use.ts';
+import { createConnector, createDialler, type Dialler } from '../../../core/outbound/dialler.ts';
+import { createDocuments } from '../../../modules/docs/documents.ts';
+import { createPublicAnswers } from '../../../core/operations/http/public-answers.ts';
+import type { Serving } from '../../../core/pipeline/serving.ts';
+import { createSite } from '../../../core/pipeline/site.ts';
+import { createDisk } from '../../../modules/files/disk.ts';
+import { createAttempt, type DeliveryAttempt } from '../../../modules/webhooks/attempt.ts';
 import { composeAuthenticate, composeSessions, composeVisitors } from './callers.ts';
 import {
   composeSite,

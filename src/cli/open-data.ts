@@ -1,12 +1,12 @@
-import type { Config } from './core/config/config.ts';
-import { newId, now } from './core/values/clock.ts';
-import { Failure, failureFrom } from './core/values/failure.ts';
-import { silentLog, type Log } from './core/report/log.ts';
-import { holdsData, isWritable } from './core/log/folder/data-folder.ts';
-import { openStore, type LayoutChanged } from './core/log/open.ts';
-import type { Sharing } from './modules/cluster/log/join.ts';
-import type { Notices } from './core/log/shared/notices.ts';
-import type { Store } from './core/log/store.ts';
+import type { Config } from '../core/config/config.ts';
+import { newId, now } from '../core/values/clock.ts';
+import { Failure, failureFrom } from '../core/values/failure.ts';
+import { silentLog, type Log } from '../core/report/log.ts';
+import { holdsData, isWritable } from '../core/log/folder/data-folder.ts';
+import { openStore, type LayoutChanged } from '../core/log/open.ts';
+import type { Sharing } from '../modules/cluster/log/join.ts';
+import type { Notices } from '../core/log/shared/notices.ts';
+import type { Store } from '../core/log/store.ts';
 
 /** The cluster that a data folder belongs to. */
 interface ClusterData {
@@ -55,7 +55,7 @@ function sharingOf({ settings, log, notices, uploadProgress }: ClusterData): Sha
   return {
     // A machine without a cluster does not load the client.
     async open(id) {
-      const { openStreamLog } = await import('./modules/cluster/stream-log.ts');
+      const { openStreamLog } = await import('../modules/cluster/stream-log.ts');
       return openStreamLog({ settings, id, log, newId });
     },
     notice: async (notice) => notices?.receive(notice),

@@ -1,21 +1,24 @@
-import { cachedFetch } from '../modules/cache/cached-fetch.ts';
-import type { Config } from '../core/config/config.ts';
-import { newId, now } from '../core/values/clock.ts';
-import { createDialler, type Dialler } from '../core/outbound/dialler.ts';
-import { createLookup } from '../core/outbound/dns-lookup.ts';
-import { createServiceLookup } from '../modules/proxy/srv-lookup.ts';
+import { cachedFetch } from '../../../modules/cache/cached-fetch.ts';
+import type { Config } from '../../../core/config/config.ts';
+import { newId, now } from '../../../core/values/clock.ts';
+import { createDialler, type Dialler } from '../../../core/outbound/dialler.ts';
+import { createLookup } from '../../../core/outbound/dns-lookup.ts';
+import { createServiceLookup } from '../../../modules/proxy/srv-lookup.ts';
 import {
   createFetcher,
   withFailureEvents,
   withOwnFields,
   withUsers,
   type Fetcher,
-} from '../modules/proxy/fetcher.ts';
-import { HealthChecks } from '../modules/proxy/health-checks.ts';
-import { withCompression } from '../modules/proxy/response-compression.ts';
-import { createSourceDiallers, type SourceDiallers } from '../modules/proxy/source-diallers.ts';
-import { SourceNames } from '../modules/proxy/source-names.ts';
-import { identityFieldsOf } from '../modules/visitors/visitor.ts';
+} from '../../../modules/proxy/fetcher.ts';
+import { HealthChecks } from '../../../modules/proxy/health-checks.ts';
+import { withCompression } from '../../../modules/proxy/response-compression.ts';
+import {
+  createSourceDiallers,
+  type SourceDiallers,
+} from '../../../modules/proxy/source-diallers.ts';
+import { SourceNames } from '../../../modules/proxy/source-names.ts';
+import { identityFieldsOf } from '../../../modules/visitors/visitor.ts';
 import type { AppContext, SourceContext } from './context.ts';
 
 /** Requests to other servers, and the checks of those. */

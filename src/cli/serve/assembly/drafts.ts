@@ -1,22 +1,26 @@
 import { LRUCache } from 'lru-cache';
-import { createAssetReader } from '../modules/assets/asset.ts';
-import type { Authenticate } from '../core/operations/keys/authenticate.ts';
-import { openDraftSeen } from '../modules/drafts/bounds.ts';
-import type { Execute } from '../core/operations/execute.ts';
-import { bindOperations, type Operation } from '../core/operations/operation.ts';
-import { createPageRows, createPastRows, createRowsFor } from '../modules/rendering/page-rows.ts';
-import { operations as definitions, type OperationParts } from '../api/table.ts';
-import { previewedDraft } from '../modules/drafts/operations/previews.ts';
-import type { SiteAccess } from '../core/pipeline/site-access.ts';
-import type { SiteDraft } from '../modules/drafts/draft.ts';
-import { now } from '../core/values/clock.ts';
-import { Failure } from '../core/values/failure.ts';
-import type { Caller } from '../core/values/key.ts';
-import type { RenderedPages } from '../modules/rendering/rendered-pages.ts';
-import { createRuleCache } from '../modules/rules/rule-cache.ts';
-import { createSite, type SiteParts } from '../core/pipeline/site.ts';
-import { draftStore } from '../modules/drafts/log/draft-store.ts';
-import type { Store } from '../core/log/store.ts';
+import { createAssetReader } from '../../../modules/assets/asset.ts';
+import type { Authenticate } from '../../../core/operations/keys/authenticate.ts';
+import { openDraftSeen } from '../../../modules/drafts/bounds.ts';
+import type { Execute } from '../../../core/operations/execute.ts';
+import { bindOperations, type Operation } from '../../../core/operations/operation.ts';
+import {
+  createPageRows,
+  createPastRows,
+  createRowsFor,
+} from '../../../modules/rendering/page-rows.ts';
+import { operations as definitions, type OperationParts } from '../../../modules.ts';
+import { previewedDraft } from '../../../modules/drafts/operations/previews.ts';
+import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import type { SiteDraft } from '../../../modules/drafts/draft.ts';
+import { now } from '../../../core/values/clock.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { Caller } from '../../../core/values/key.ts';
+import type { RenderedPages } from '../../../modules/rendering/rendered-pages.ts';
+import { createRuleCache } from '../../../modules/rules/rule-cache.ts';
+import { createSite, type SiteParts } from '../../../core/pipeline/site.ts';
+import { draftStore } from '../../../modules/drafts/log/draft-store.ts';
+import type { Store } from '../../../core/log/store.ts';
 
 /** The site and the operations of drafts (docs/design/drafts.md). */
 export interface Drafts {

@@ -1,30 +1,38 @@
 import { randomBytes } from 'node:crypto';
-import { createExecute, type Execute, type ExecuteParts } from '../core/operations/execute.ts';
-import { variantWidths } from '../modules/assets/limits.ts';
-import type { Authenticate } from '../core/operations/keys/authenticate.ts';
-import { queueRows } from '../modules/nodes/operations/taken-rows.ts';
-import { bindOperations, type Operation } from '../core/operations/operation.ts';
-import { withDataHosts } from '../modules/hosts/hosted-rows.ts';
-import { createPageRows, createPastRows, createRowsFor } from '../modules/rendering/page-rows.ts';
-import { createNodeStatus, createWebhookState } from '../modules/status/server-status.ts';
-import { operations as definitions, type OperationParts } from '../api/table.ts';
-import { namesOrigin, type Config } from '../core/config/config.ts';
-import type { HostClient } from '../modules/hosts/host-client.ts';
-import { newId, now } from '../core/values/clock.ts';
-import type { JsonObject } from '../core/values/json/json.ts';
-import { builtInEngines } from '../modules/rules/rule.ts';
-import { createCentralClient } from '../modules/nodes/central-client.ts';
-import { createPassOn, type PassOn } from '../modules/nodes/pass-on.ts';
-import { readSeries } from '../modules/status/series-recorder.ts';
-import { createFetcher, withOwnFields, withUsers } from '../modules/proxy/fetcher.ts';
-import { withCompression } from '../modules/proxy/response-compression.ts';
-import type { RowReader } from '../modules/rendering/rendered-pages.ts';
-import type { SiteParts } from '../core/pipeline/site.ts';
-import { eventInsert, rowInsert } from '../modules/nodes/log/outbox.ts';
-import type { Store } from '../core/log/store.ts';
-import type { Visitors } from '../modules/visitors/visitor.ts';
-import { createSecret } from '../modules/webhooks/sign.ts';
-import { writeInThread } from '../core/operations/reviewed/write-thread.ts';
+import {
+  createExecute,
+  type Execute,
+  type ExecuteParts,
+} from '../../../core/operations/execute.ts';
+import { variantWidths } from '../../../modules/assets/limits.ts';
+import type { Authenticate } from '../../../core/operations/keys/authenticate.ts';
+import { queueRows } from '../../../modules/nodes/operations/taken-rows.ts';
+import { bindOperations, type Operation } from '../../../core/operations/operation.ts';
+import { withDataHosts } from '../../../modules/hosts/hosted-rows.ts';
+import {
+  createPageRows,
+  createPastRows,
+  createRowsFor,
+} from '../../../modules/rendering/page-rows.ts';
+import { createNodeStatus, createWebhookState } from '../../../modules/status/server-status.ts';
+import { operations as definitions, type OperationParts } from '../../../modules.ts';
+import { namesOrigin, type Config } from '../../../core/config/config.ts';
+import type { HostClient } from '../../../modules/hosts/host-client.ts';
+import { newId, now } from '../../../core/values/clock.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import { builtInEngines } from '../../../modules/rules/rule.ts';
+import { createCentralClient } from '../../../modules/nodes/central-client.ts';
+import { createPassOn, type PassOn } from '../../../modules/nodes/pass-on.ts';
+import { readSeries } from '../../../modules/status/series-recorder.ts';
+import { createFetcher, withOwnFields, withUsers } from '../../../modules/proxy/fetcher.ts';
+import { withCompression } from '../../../modules/proxy/response-compression.ts';
+import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
+import type { SiteParts } from '../../../core/pipeline/site.ts';
+import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';
+import type { Store } from '../../../core/log/store.ts';
+import type { Visitors } from '../../../modules/visitors/visitor.ts';
+import { createSecret } from '../../../modules/webhooks/sign.ts';
+import { writeInThread } from '../../../core/operations/reviewed/write-thread.ts';
 import type { AppContext, CallerContext } from './context.ts';
 import type { Drafts, DraftsParts } from './drafts.ts';
 import type { SourceAccess } from './transport.ts';

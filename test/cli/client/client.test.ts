@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { createClient, WaymarkError } from '../../src/client/client.ts';
-import { verifyWebhook, WebhookError } from '../../src/client/webhook.ts';
-import { startSite } from '../harness.ts';
+import { createClient, WaymarkError } from '../../../src/cli/client/client.ts';
+import { verifyWebhook, WebhookError } from '../../../src/cli/client/webhook.ts';
+import { startSite } from '../../harness.ts';
 
 suite('the client for TypeScript', () => {
   for (const transport of ['fetch', 'websocket'] as const) {

@@ -1,17 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { newId, now } from './core/values/clock.ts';
-import { engineNames } from './compose/operations.ts';
-import type { Config } from './core/config/config.ts';
-import { substituteInJson } from './core/config/variables.ts';
-import { Failure } from './core/values/failure.ts';
-import { refusalsKeptMax } from './modules/transfer/limits.ts';
-import type { Logs } from './core/report/log.ts';
-import type { Store } from './core/log/store.ts';
-import { configuredTablesAuthor } from './modules/tables/operations/configured-tables.ts';
-import { importRecords } from './modules/transfer/import.ts';
-import { addFirstKey } from './modules/keys/keys.ts';
-import { createSecret } from './modules/webhooks/sign.ts';
+import { newId, now } from '../../../core/values/clock.ts';
+import { engineNames } from './operations.ts';
+import type { Config } from '../../../core/config/config.ts';
+import { substituteInJson } from '../../../core/config/variables.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { refusalsKeptMax } from '../../../modules/transfer/limits.ts';
+import type { Logs } from '../../../core/report/log.ts';
+import type { Store } from '../../../core/log/store.ts';
+import { configuredTablesAuthor } from '../../../modules/tables/operations/configured-tables.ts';
+import { importRecords } from '../../../modules/transfer/import.ts';
+import { addFirstKey } from '../../../modules/keys/keys.ts';
+import { createSecret } from '../../../modules/webhooks/sign.ts';
 
 /** Imports the file of `[server] import` into an empty data folder. */
 export async function importOnce(store: Store, config: Config, logs: Logs): Promise<void> {

@@ -2,7 +2,7 @@ import type { Operations, Streams } from './operations.ts';
 import { openConnection, type ClientConnection, type ConnectionOptions } from './connection.ts';
 import { WaymarkError, type AnswerEnvelope } from './envelope.ts';
 
-export type { Json } from '../core/values/json/json.ts';
+export type { Json } from '../../core/values/json/json.ts';
 export type { Operations, Streams } from './operations.ts';
 export { WaymarkError } from './envelope.ts';
 export { verifyWebhook, WebhookError, type WebhookEvent } from './webhook.ts';

@@ -4,23 +4,23 @@ import {
   prepareCacheStore,
   settleCacheStore,
   shareCacheStore,
-} from './modules/cache/open-cache-store.ts';
-import { emitFor } from './compose/background.ts';
-import type { Config } from './core/config/config.ts';
-import { openData } from './data.ts';
+} from '../../../modules/cache/open-cache-store.ts';
+import { emitFor } from './background.ts';
+import type { Config } from '../../../core/config/config.ts';
+import { openData } from '../../open-data.ts';
 import { importOnce } from './first-start.ts';
-import { newId } from './core/values/clock.ts';
-import { Failure } from './core/values/failure.ts';
-import type { NodeService } from './modules/nodes/node-service.ts';
-import type { Logs } from './core/report/log.ts';
+import { newId } from '../../../core/values/clock.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { NodeService } from '../../../modules/nodes/node-service.ts';
+import type { Logs } from '../../../core/report/log.ts';
 import { startNode } from './start-node.ts';
-import { openingLockFile } from './core/log/folder/data-folder.ts';
-import { claimFolder, takeOverFolder } from './core/log/folder/folder-claim.ts';
-import { replaceWithCopy } from './modules/nodes/log/replace.ts';
-import { Notices } from './core/log/shared/notices.ts';
-import type { SharedPart, Store } from './core/log/store.ts';
-import { prepareVisitDatabase } from './modules/visits/visit-database.ts';
-import { writeConfiguredTables } from './modules/tables/operations/configured-tables.ts';
+import { openingLockFile } from '../../../core/log/folder/data-folder.ts';
+import { claimFolder, takeOverFolder } from '../../../core/log/folder/folder-claim.ts';
+import { replaceWithCopy } from '../../../modules/nodes/log/replace.ts';
+import { Notices } from '../../../core/log/shared/notices.ts';
+import type { SharedPart, Store } from '../../../core/log/store.ts';
+import { prepareVisitDatabase } from '../../../modules/visits/visit-database.ts';
+import { writeConfiguredTables } from '../../../modules/tables/operations/configured-tables.ts';
 
 /** A process that serves from the same data folder, and hands it over. */
 export interface Predecessor {
