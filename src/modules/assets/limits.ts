@@ -41,5 +41,3 @@ export const variantsKeptShare = 0.9;
 export const missingFileWaitMs = 10_000;
 /** How long the centre may be silent while it sends a file. */
 export const centreSilentMs = 30_000;
-/** How long a node waits before it asks for the files again that it could not get. */
-export const missingFilesRetryMs = 10_000;

@@ -16,6 +16,7 @@ import { OrderError, type AcmeOrder } from '../../../src/modules/acme/acme-order
 import { createAuthority } from '../../certificates.ts';
 import { noDns, notOnDemand } from './no-dns.ts';
 import { temporaryFolder } from '../../folder.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 
 const authority = createAuthority();
 const dayMs = 86_400_000;
@@ -77,6 +78,7 @@ async function startRenewals(
     store: folder,
     challenges: ['http-01', 'tls-alpn-01'],
     log: { ...silentLog, info: write, warn: write, error: write },
+    tasks: testTasks(),
     now: () => nowMs,
     random: () => 0.5,
     async order(order, { saveChallenge, signal }) {

@@ -14,6 +14,7 @@ import { Deliverer } from '../../../src/modules/webhooks/deliverer.ts';
 import type { Report } from '../../../src/modules/webhooks/reports.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';
 import { commit } from '../../core/log/scratch.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 
 /** Milliseconds. */
 export const hourMs = 3_600_000;
@@ -99,6 +100,7 @@ export async function startDeliverer(
     }),
     claim: () => Promise.resolve({ release: () => Promise.resolve() }),
     log: silentLog,
+    tasks: testTasks(),
     now: () => clocks.nowMs,
     monotonicMs: () => clocks.monotonicMs,
     random: () => 0.5,
