@@ -169,8 +169,9 @@ export class BackgroundTasks {
       const beganMs = monotonicMs();
       const well = (): void => {
         succeeded();
-        if (progress.problem !== undefined) log.info({}, `${title} goes on.`);
+        const { problem } = progress;
         [progress.failures, progress.problem] = [0, undefined];
+        if (problem !== undefined) log.info({}, `${title} goes on.`);
       };
       progress.nextMs = undefined;
       try {

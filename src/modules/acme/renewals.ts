@@ -147,6 +147,9 @@ export class Renewals {
   #onDemandOrders: readonly number[] = [];
   /** Why this node cannot order, as it was logged last. */
   #problem = '';
+  readonly #stop = (): void => {
+    this.#stopped.abort();
+  };
 
   constructor(parts: RenewalParts) {
     this.#parts = parts;
@@ -159,7 +162,10 @@ export class Renewals {
       name: 'certificate_renewal',
       title: 'The renewal of certificates',
       meanwhile: 'The certificates that are in use stay.',
-      run: (_, well) => this.#run(well),
+      run: (signal, well) => {
+        signal.addEventListener('abort', this.#stop);
+        return this.#run(well);
+      },
     });
     if (cluster === undefined) {
       this.#running = [renewal];
@@ -175,7 +181,7 @@ export class Renewals {
 
   /** Stops, and cancels an order in progress. */
   async stop(): Promise<void> {
-    this.#stopped.abort();
+    this.#stop();
     await Promise.all(this.#running.map((one) => one.stop()));
   }
 

@@ -18,25 +18,25 @@ interface NodeWatchParts {
 }
 
 /** Knows the nodes that follow this one and those of its cluster, and reports silent ones. */
-export function nodeWatching(parts: NodeWatchParts): readonly Task[] {
+export function nodeWatching(parts: NodeWatchParts, everyMs = silenceLookMs): readonly Task[] {
   const { shared } = parts.store;
   const members = shared && new Members({ ...parts, shared });
   return [
     {
       name: 'silent_nodes',
       title: 'The search for silent nodes',
-      run: silentNodes(parts),
+      run: silentNodes(parts, everyMs),
     },
     ...(members === undefined ? [] : [members.task]),
   ];
 }
 
-function silentNodes({ store, emit, now, log }: NodeWatchParts): Task['run'] {
+function silentNodes({ store, emit, now, log }: NodeWatchParts, everyMs: number): Task['run'] {
   const { shared, nodes } = store;
   const hasKey = (name: string): boolean => store.keys().some(({ node }) => node === name);
   let couldHear = hearingSince(now);
   // At a start, nobody has been silent yet.
-  return afterIntervals(silenceLookMs, async () => {
+  return afterIntervals(everyMs, async () => {
     // Without the cluster, this node hears nothing of the others.
     if (shared?.state().isConnected === false) couldHear = hearingSince(now);
     const sinceMs = couldHear();

@@ -271,8 +271,8 @@ export class Deliverer {
     const task = this.#parts.tasks.start({
       name: 'webhook_sender',
       title: `The delivery to the webhook ${this.#receivers.hookId(queue)}`,
-      run: async () => {
-        if (hasBroken) sender = this.#replaceSender(queue, parts);
+      run: async (_signal, well) => {
+        if (hasBroken) sender = this.#replaceSender(queue, parts, well);
         try {
           await sender.over;
         } catch (error) {
@@ -288,8 +288,14 @@ export class Deliverer {
   }
 
   /** Puts another sender into the place of one that broke. */
-  #replaceSender(queue: QueueKey, parts: SenderParts): Sender {
-    const sender = new Sender(queue, parts);
+  #replaceSender(queue: QueueKey, parts: SenderParts, well: () => void): Sender {
+    const sender = new Sender(queue, {
+      ...parts,
+      ended: (ended) => {
+        well();
+        parts.ended(ended);
+      },
+    });
     const place = this.#senders.get(queue);
     if (place !== undefined) place.sender = sender;
     sender.wake();

@@ -28,6 +28,8 @@ interface Dependencies {
   readonly tasks: Pick<BackgroundTasks, 'start'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** How often it looks for certificates that expire; by default, a few times a day. */
+  readonly checkMs?: number;
 }
 
 /**
@@ -63,7 +65,7 @@ export class Certificates {
     this.#expiry = dependencies.tasks.start({
       name: 'certificate_expiry',
       title: 'The warning about certificates that expire',
-      run: afterIntervals(certificateCheckMs, () => {
+      run: afterIntervals(dependencies.checkMs ?? certificateCheckMs, () => {
         this.#warnAll();
         return undefined;
       }),
