@@ -5,9 +5,12 @@ const MIB = 1024 * 1024;
 export const assetNameBytesMax = 255;
 /** Uploads that a process receives at the same time. */
 export const uploadsAtOnceMax = 32;
+/** Further uploads that wait for a place, and how long. */
+export const uploadsWaitingMax = 64;
+export const uploadWaitMs = 10_000;
 /** How long the server keeps the beginning of an interrupted upload. */
 export const interruptedUploadMs = 24 * HOUR_MS;
-/** Interrupted uploads that the server keeps; a further one takes the place of the oldest. */
+/** Interrupted uploads that the server keeps; a further one replaces one of the key with most. */
 export const interruptedUploadsMax = 64;
 /** The first bytes of a file, by which the server knows images. */
 export const signatureBytes = 64;
