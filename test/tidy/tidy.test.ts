@@ -247,6 +247,7 @@ test('only the log and the storage of modules import lmdb, only the command line
   const reads = ({ path, text }: Source) =>
     /\bprocess\.(?:argv|env)\b/.test(text) &&
     !['cli', 'main.ts'].includes(roomOf(path)) &&
+    !usesCommandLine.test(path) &&
     path !== passesOn;
   assert.deepEqual(offenders(reads), []);
 });
