@@ -330,7 +330,7 @@ export class SharedLimit {
 
 /**
  * Whether a client that holds a part of a limit may take more: only if it leaves as much to others
- * (the dynamic threshold of Choudhury and Hahne). Who holds nothing may take what is left.
+ *. Who holds nothing may take what is left.
  */
 export function leavesRoom(
   { held, all, max }: { readonly held: number; readonly all: number; readonly max: number },
