@@ -7,7 +7,7 @@ import type { LimitName } from '../values/limit.ts';
  * Who takes a part of a limit: a caller, who counts by its key, or by its network without one; or
  * the name of something else, such as a receiver of webhooks.
  */
-export type Client = Pick<Caller, 'keyId' | 'address'> | string;
+export type Sharer = Pick<Caller, 'keyId' | 'address'> | string;
 
 /** The sizes of a limit that all clients of a process share. */
 export interface Shares {
@@ -28,6 +28,8 @@ export interface Shares {
   readonly held: 'long' | 'short';
   /** How many may wait for their turn, and how long; without it, nobody waits. */
   readonly waiting?: { readonly max: number; readonly ms: number };
+  /** The least time for which `acquire` holds what it takes: it bounds the pace. */
+  readonly heldMsMin?: number;
   /** What a refusal says, in whole seconds; 1 by default. */
   readonly retryAfterSeconds?: number;
 }
@@ -44,7 +46,7 @@ interface Waiter {
 
 /** The requests of one client that wait, in their order. */
 interface Line {
-  readonly client: Client;
+  readonly client: Sharer;
   readonly name: string;
   readonly waiters: Set<Waiter>;
   /** How often others were served first because the next request needs more than is free. */
@@ -91,12 +93,17 @@ export class SharedLimit {
   }
 
   /** Creates an allocation of a client; it is empty at first. */
-  allocation(client: Client): Allocation {
+  allocation(client: Sharer): Allocation {
     return new Allocation(this, client);
   }
 
+  /** Whether `take` would take an amount for a client. */
+  hasRoom(client: Sharer, amount = 1): boolean {
+    return this.#fits(client, clientName(client), amount);
+  }
+
   /** Throws as `take` would, and takes nothing. */
-  require(client: Client, amount = 1): void {
+  require(client: Sharer, amount = 1): void {
     const name = clientName(client);
     if (!this.#fits(client, name, amount)) throw this.#refusal(client, name, amount);
   }
@@ -105,31 +112,31 @@ export class SharedLimit {
    * Takes an amount for a client, without a wait. Throws `rate_limited` if the client exceeds its
    * share, and `unavailable` if all clients together exceed the limit.
    */
-  take(client: Client, amount: number): void {
+  take(client: Sharer, amount: number): void {
     const name = clientName(client);
     if (!this.#fits(client, name, amount)) throw this.#refusal(client, name, amount);
     this.#add(client, name, amount);
   }
 
   /** Releases an amount of a client. */
-  giveBack(client: Client, amount: number): void {
+  giveBack(client: Sharer, amount: number): void {
     this.#add(client, clientName(client), -amount);
     this.#serve();
   }
 
   /**
    * Takes an amount when it is the client's turn. Rejects with the reason of the signal if that
-   * aborts first; with `rate_limited` or `unavailable` as `take` if the limit has no lines, too many
-   * wait, or the turn does not come in time.
+   * aborts first; with `rate_limited` or `unavailable` as `take` if the limit has no lines, too
+   * many wait, or the turn does not come in time.
    */
-  acquire(client: Client, amount = 1, signal?: AbortSignal): Promise<Release> {
+  acquire(client: Sharer, amount = 1, signal?: AbortSignal): Promise<Release> {
     const { waiting } = this.#shares;
     const name = clientName(client);
-    const release = this.#releaseOf(client, amount);
+    const begin = this.#placeOf(client, amount);
     if (signal?.aborted === true) return Promise.reject(abortReason(signal));
     if (this.#lines.size === 0 && this.#fits(client, name, amount)) {
       this.#add(client, name, amount);
-      return Promise.resolve(release);
+      return Promise.resolve(begin());
     }
     if (waiting === undefined || amount > this.#shares.max || !this.#makeRoom(name)) {
       return Promise.reject(this.#refusal(client, name, amount));
@@ -151,7 +158,7 @@ export class SharedLimit {
       const grant = (): void => {
         leave();
         this.#add(client, name, amount);
-        resolve(release);
+        resolve(begin());
       };
       const waiter: Waiter = { amount, grant, refuse };
       const timer = setTimeout(() => {
@@ -165,7 +172,7 @@ export class SharedLimit {
   }
 
   /** Runs a task when it is the client's turn; rejects as `acquire` and the task do. */
-  async run<T>(client: Client, act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async run<T>(client: Sharer, act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
     const release = await this.acquire(client, 1, signal);
     try {
       return await act();
@@ -182,7 +189,7 @@ export class SharedLimit {
   }
 
   /** Whether a client may take an amount now. */
-  #fits(client: Client, name: string, amount: number): boolean {
+  #fits(client: Sharer, name: string, amount: number): boolean {
     const { max, withoutKeyMax = Infinity, held: duration } = this.#shares;
     const held = this.#held.get(name) ?? 0;
     if (this.#all + amount > max || held + amount > this.#capOf(client)) return false;
@@ -190,14 +197,14 @@ export class SharedLimit {
     return duration === 'short' || leavesRoom({ held, all: this.#all, max }, amount);
   }
 
-  #capOf(client: Client): number {
+  #capOf(client: Sharer): number {
     const { perAddressMax = Infinity } = this.#shares;
     // A unix socket has no address: its proxy represents many clients.
     const hasAddress = isWithoutKey(client) && client.address !== '';
     return hasAddress ? perAddressMax : Infinity;
   }
 
-  #refusal(client: Client, name: string, amount: number): Failure {
+  #refusal(client: Sharer, name: string, amount: number): Failure {
     const { what, limit, max, withoutKeyMax = Infinity, retryAfterSeconds = 1 } = this.#shares;
     const detail = { retryAfterSeconds, ...(limit !== undefined && { limit }) };
     const held = this.#held.get(name) ?? 0;
@@ -212,16 +219,29 @@ export class SharedLimit {
     return new Failure('rate_limited', message, detail);
   }
 
-  #releaseOf(client: Client, amount: number): Release {
+  /** Makes the function that begins the time of a place, and returns its release. */
+  #placeOf(client: Sharer, amount: number): () => Release {
+    const { heldMsMin = 0 } = this.#shares;
     let isReleased = false;
-    return () => {
-      if (isReleased) return;
-      isReleased = true;
+    let takenMs = 0;
+    const giveBack = (): void => {
       this.giveBack(client, amount);
     };
+    const release = (): void => {
+      if (isReleased) return;
+      isReleased = true;
+      const leftMs = heldMsMin === 0 ? 0 : takenMs + heldMsMin - performance.now();
+      if (leftMs <= 0) giveBack();
+      else setTimeout(giveBack, leftMs).unref();
+    };
+    const begin = (): Release => {
+      if (heldMsMin > 0) takenMs = performance.now();
+      return release;
+    };
+    return begin;
   }
 
-  #add(client: Client, name: string, amount: number): void {
+  #add(client: Sharer, name: string, amount: number): void {
     const held = (this.#held.get(name) ?? 0) + amount;
     if (held > 0) this.#held.set(name, held);
     else this.#held.delete(name);
@@ -250,7 +270,7 @@ export class SharedLimit {
     return Math.max(this.#turn, this.#turns.get(name) ?? 0);
   }
 
-  #join(client: Client, name: string, waiter: Waiter): void {
+  #join(client: Sharer, name: string, waiter: Waiter): void {
     const line = this.#lines.get(name) ?? { client, name, waiters: new Set(), passedOver: 0 };
     line.waiters.add(waiter);
     this.#lines.set(name, line);
@@ -329,8 +349,8 @@ export class SharedLimit {
 }
 
 /**
- * Whether a client that holds a part of a limit may take more: only if it leaves as much to others
- *. Who holds nothing may take what is left.
+ * Whether a client that holds a part of a limit may take more: only if it leaves as much to
+ * others. One that holds nothing may take what is left.
  */
 export function leavesRoom(
   { held, all, max }: { readonly held: number; readonly all: number; readonly max: number },
@@ -344,12 +364,12 @@ function abortReason(signal: AbortSignal | undefined): Error {
   return reason instanceof Error ? reason : new Error('the request has ended', { cause: reason });
 }
 
-function isWithoutKey(client: Client): client is Pick<Caller, 'keyId' | 'address'> {
+function isWithoutKey(client: Sharer): client is Pick<Caller, 'keyId' | 'address'> {
   return typeof client !== 'string' && client.keyId === undefined;
 }
 
 /** The name by which a client is counted; equal for all addresses of a network. */
-export function clientName(client: Client): string {
+export function clientName(client: Sharer): string {
   if (typeof client === 'string') return `name ${client}`;
   const { keyId, address } = client;
   return keyId === undefined ? addressNetwork(address) : `key ${keyId}`;
@@ -358,10 +378,10 @@ export function clientName(client: Client): string {
 /** The amount that one client uses of a shared limit, for one purpose. */
 export class Allocation {
   readonly #limit: SharedLimit;
-  readonly #client: Client;
+  readonly #client: Sharer;
   #amount = 0;
 
-  constructor(limit: SharedLimit, client: Client) {
+  constructor(limit: SharedLimit, client: Sharer) {
     this.#limit = limit;
     this.#client = client;
   }

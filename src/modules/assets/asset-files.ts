@@ -171,8 +171,9 @@ export class AssetFiles {
   }
 
   /**
-   * Begins to write a file. With `upload`, its beginning is kept if it is interrupted, and `first` bytes of an earlier beginning are used. Rejects with `conflict` if
-   * there are fewer, and with `storage_full`.
+   * Begins to write a file. With `upload`, its beginning is kept if it is interrupted, and `first`
+   * bytes of an earlier beginning are used. Rejects with `conflict` if there are fewer, and with
+   * `storage_full`.
    */
   async begin(upload?: NamedUpload, first = 0): Promise<AssetWriter> {
     try {

@@ -34,8 +34,9 @@ export const variantUnpackedBytesMax = 192 * MIB;
 export const variantSourceBytesMax = 64 * MIB;
 /** Seconds that a variant may take. */
 export const variantSecondsMax = 20;
-/** Variants that wait for their turn; while there are more, the whole picture is sent. */
+/** Variants that wait for their turn, and how long; otherwise the whole picture is sent. */
 export const variantsWaitingMax = 64;
+export const variantWaitMs = 5_000;
 /** Pictures whose sizes, or failures, a process keeps in memory. */
 export const knownPicturesMax = 10_000;
 /** The share of its room that the folder of variants is reduced to when it is full. */

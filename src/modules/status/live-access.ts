@@ -1,4 +1,4 @@
-import { SharedLimit, type Client } from '../../core/fair/shared-limit.ts';
+import { SharedLimit, type Sharer } from '../../core/fair/shared-limit.ts';
 import { withoutKeys } from '../logs/access-log.ts';
 import type { AccessEntry } from '../../core/report/access-entry.ts';
 import { liveReadersMax, liveRowsMax, liveSendMs } from '../../core/report/limits.ts';
@@ -102,7 +102,7 @@ export class LiveAccess {
    */
   read(
     matches: (row: AccessRow) => boolean,
-    client: Client,
+    client: Sharer,
   ): (signal: AbortSignal) => AsyncGenerator<AccessRows, void, undefined> {
     this.#places.require(client);
     return (signal) => this.#lines(new AccessReader(matches), client, signal);
@@ -110,7 +110,7 @@ export class LiveAccess {
 
   async *#lines(
     reader: AccessReader,
-    client: Client,
+    client: Sharer,
     signal: AbortSignal,
   ): AsyncGenerator<AccessRows, void, undefined> {
     this.#places.take(client, 1);

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { SharedLimit, type Client } from '../../core/fair/shared-limit.ts';
+import { SharedLimit, type Sharer } from '../../core/fair/shared-limit.ts';
 import { stateCompareMs, stateReadersMax } from '../../core/report/limits.ts';
 
 /** The parts of the server's state that clients can watch. */
@@ -59,7 +59,7 @@ export class StateWatcher {
    */
   async watch(
     topics: readonly StateTopic[],
-    client: Client,
+    client: Sharer,
   ): Promise<(signal: AbortSignal) => AsyncGenerator<readonly StateTopic[], void, undefined>> {
     this.#readers.require(client);
     const known = new Map<StateTopic, string>();
@@ -70,7 +70,7 @@ export class StateWatcher {
 
   async *#changes(
     known: Map<StateTopic, string>,
-    client: Client,
+    client: Sharer,
     signal: AbortSignal,
   ): AsyncGenerator<readonly StateTopic[], void, undefined> {
     this.#readers.take(client, 1);

@@ -124,7 +124,7 @@ async function download(
   { exchange, incoming }: AssetRequest,
   { name, caller }: NamedAsset,
 ): Promise<Reply> {
-  const { fields, target } = incoming;
+  const { fields, target, address } = incoming;
   serving.execute.admit({ name: getName, scope: 'read' }, caller);
   const draft = draftOf(incoming);
   const reader = draft === undefined ? serving.assets : serving.assets.inDraft(draft);
@@ -136,7 +136,7 @@ async function download(
     fields: ['Cache-Control', 'private, no-cache'],
     source: 'svc1',
   };
-  const asked = { method: exchange.head.method, fields, query: target.query };
+  const asked = { method: exchange.head.method, fields, query: target.query, address };
   const { isReusable: _isReusable, ...reply } = await serving.assets.pages.respond(
     asset,
     view,
