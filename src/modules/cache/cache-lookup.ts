@@ -200,4 +200,4 @@ function sentCredentials(
 const planCharacters = 22;
 
 /** Counts up when answers that earlier versions stored must not be used any more. */
-const storedFormat = 3;
+const storedFormat = 4;

@@ -211,7 +211,8 @@ class Cache {
         else {
           const update = freshened(answer, received, sent);
           const fresh = toCachedResponse(update.answer, contentOf(kept), row);
-          storeFreshened(answers, fresh, { received, sent, plan, since });
+          const { privateFields } = update;
+          storeFreshened(answers, fresh, { received, privateFields, sent, plan, since });
         }
       }
     }

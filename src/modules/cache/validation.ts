@@ -106,7 +106,7 @@ const notUpdated: ReadonlySet<string> = new Set([
 ]);
 
 /** A freshened response, and the fields for the requesting client only. */
-interface FreshenedResponse {
+export interface FreshenedResponse {
   readonly answer: StoredResponse;
   readonly privateFields: FieldList;
 }
