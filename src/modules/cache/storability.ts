@@ -16,7 +16,7 @@ import {
   type ReceivedHeader,
   isHeuristicallyCacheable,
 } from './freshness.ts';
-import { selectingKey, varyNames, type SentField } from './selection.ts';
+import { selectingKey, varyNames, withImpliedVary, type SentField } from './selection.ts';
 
 /** What a refusal depends on besides the response. */
 interface StorePolicy {
@@ -175,7 +175,8 @@ export function storedResponseFrom(
   const { storesWithoutCookies } = plan.fetch;
   const refusal = refusalToStore(received, { hasCredentials, storesWithoutCookies });
   if (refusal !== undefined) return refusal;
-  const { status, fields } = received;
+  const { status } = received;
+  const fields = withImpliedVary(received.fields);
   const range = status === 206 ? rangeOf(fields) : undefined;
   if (status === 206 && range === undefined) return 'parts';
   const bytesLength = lengthOf(reply, range);
