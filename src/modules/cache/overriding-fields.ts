@@ -61,7 +61,7 @@ export function overridingFields(plan: FetchPlan): OverridingFields {
 }
 
 /** The effect of the overriding fields of one request. */
-export interface Overrides {
+interface Overrides {
   /** The name of a field by which the request is another one than its method and URL name. */
   readonly bypass: string | undefined;
   /** Names and values of the fields that choose a variant; empty for an ordinary request. */

@@ -157,9 +157,9 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
   },
   cache_cookies: {
     about:
-      'Whether an answer that sets cookies is cached without them: only the visitor whose request ' +
-      'it answers gets them. Otherwise such an answer is not cached. Only for an application ' +
-      'whose pages are the same for all: what is on them goes to everybody.',
+      'Whether an answer that sets cookies is cached without them: only the visitor whose ' +
+      'request it answers gets them. Otherwise such an answer is not cached. Only for an ' +
+      'application whose pages are the same for all: what is on them goes to everybody.',
     example: 'yes',
   },
   balance: {
