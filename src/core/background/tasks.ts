@@ -73,7 +73,7 @@ const retryMs = { minMs: 1_000, maxMs: 300_000 } as const;
 export const taskWellMs = 60_000;
 
 /** How long a stop waits for a task. */
-export const taskStopMs = 30_000;
+const taskStopMs = 30_000;
 
 /**
  * Runs all work in the background of a process. No error ends a task for good, and none ends the

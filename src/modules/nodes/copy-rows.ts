@@ -38,7 +38,8 @@ interface LogEnd {
 }
 
 /**
- * Calls `copy`, which copies rows, until fewer than `min` are missing. Rejects as WaymarkClient.call does, and with `conflict` for another log.
+ * Calls `copy`, which copies rows, until fewer than `min` are missing. Rejects as
+ * WaymarkClient.call does, and with `conflict` for another log.
  */
 export async function copyMissing(
   parts: CopyParts & { readonly log: Log },
