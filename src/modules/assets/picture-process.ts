@@ -65,13 +65,13 @@ interface Waiting {
 const title = 'waymark-pictures';
 
 /**
- * Reads and makes pictures in a process of its own: a decoder that takes more memory than it should,
- * that hangs or that crashes ends there, and the server sends the whole picture. The process starts
- * with the first picture, and ends when there were none for a while.
+ * Reads and makes pictures in a process of its own: a decoder that takes too much memory, hangs or
+ * crashes ends there, and the server sends the whole picture. The process starts with the first
+ * picture, and ends when there were none for a while.
  *
- * It measures its resident memory itself. A limit of the system for addresses (RLIMIT_AS) would end
- * V8, which reserves gigabytes that it does not use, and one for data needs a shell or util-linux,
- * which a container may not have.
+ * It measures its resident memory itself. A limit of the system for addresses would end V8, which
+ * reserves gigabytes that it does not use, and one for data needs a shell or util-linux, which a
+ * container may not have.
  */
 export class PictureProcess {
   #child: ChildProcess | undefined;
@@ -208,7 +208,7 @@ function answerJobs(): void {
     if (question.kind === 'version') return sharp.versions.vips;
     if (question.kind === 'read') return sharp(question.source, guarded).metadata();
     const { source, width, type } = question;
-    // The colours become those of sRGB, and the metadata, such as the place of a photo, is left out.
+    // The colours become those of sRGB; the metadata, such as the place of a photo, is left out.
     return sharp(source, guarded)
       .autoOrient()
       .resize({ width, withoutEnlargement: true })

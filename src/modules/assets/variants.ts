@@ -174,7 +174,7 @@ function createMeasure(files: VariantsParts['files'], pictureProcess: PicturePro
 }
 
 /**
- * The bytes that a decoder needs at most, as measured with libvips. A wide picture is in memory as a
+ * The bytes that a decoder needs at most, as measured with libvips. A wide picture is in memory
  * whole while it becomes narrow, one that is turned upright and an interlaced PNG always are. A
  * progressive JPEG is there as coefficients of 2 bytes besides, of which one with `4:2:0` has half
  * as many; WebP and AVIF have whole frames.
