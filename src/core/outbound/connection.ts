@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import type { buildConnector, Client, Dispatcher } from 'undici';
+import type { HttpVersion } from '../http/request.ts';
 import { loadUndici } from '../values/lazy-packages.ts';
 import { hasBrokenOff } from './connection-end.ts';
 
@@ -14,6 +15,8 @@ export interface ConnectionInfo {
   hasAnswered: boolean;
   /** Whether it ended incompletely, see connection-end.ts. */
   readonly hasBrokenOff: boolean;
+  /** The version of HTTP of its last response, for clients that do not tell it themselves. */
+  readonly httpVersion?: HttpVersion;
   /** Called before a request is written. */
   begin(): void;
 }
@@ -26,6 +29,7 @@ export interface ConnectionInfo {
 function defineConnection({ Client }: ReturnType<typeof loadUndici>) {
   return class Connection extends Client implements ConnectionInfo {
     hasAnswered = false;
+    httpVersion: HttpVersion = '1.1';
     /** Whether the next bytes are the beginning of a response. */
     #awaitsAnswer = false;
     #socket: Socket | undefined;
@@ -67,6 +71,7 @@ function defineConnection({ Client }: ReturnType<typeof loadUndici>) {
         const answer = afterContinue(chunk);
         if (answer.length === 0) return true;
         this.#awaitsAnswer = false;
+        this.httpVersion = answer[minorAt] === digitZero ? '1.0' : '1.1';
         return push(answer);
       };
       return socket;
@@ -111,4 +116,6 @@ function isContinue(chunk: Buffer): boolean {
 const continueLine = /^HTTP\/1\.[01] 100[ \r]/;
 const continueLineCharacters = 'HTTP/1.1 100 '.length;
 const statusAt = 'HTTP/1.1 '.length;
+const minorAt = 'HTTP/1.'.length;
+const digitZero = 0x30;
 const digitOne = 0x31;

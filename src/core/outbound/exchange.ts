@@ -1,6 +1,7 @@
 import { Readable, type Duplex } from 'node:stream';
 import type { Dispatcher } from 'undici';
 import { fieldLines } from '../http/reply.ts';
+import type { HttpVersion } from '../http/request.ts';
 import { trimOws } from '../http/syntax.ts';
 import type { Cancellation } from '../values/cancellation.ts';
 import { Failure } from '../values/failure.ts';
@@ -14,6 +15,8 @@ import { countPassedBytes } from './passed-bytes.ts';
 /** The response of another server, once its header section has arrived. */
 export interface SourceResponse {
   readonly status: number;
+  /** The version of HTTP in which it arrived. */
+  readonly version: HttpVersion;
   /**
    * Name, value, name, value, as they were sent, one character a byte. Repeated fields are not
    * joined.
@@ -43,8 +46,10 @@ export interface OutboundExchangeParts {
   readonly timeoutMs?: number | undefined;
   /** Called right before the first byte is sent. */
   readonly begun?: () => void;
-  /** Called with status and fields of each informational response except 100 and 101. */
-  readonly interim?: ((status: number, fields: readonly string[]) => void) | undefined;
+  /** Called with each informational response except 100 and 101. */
+  readonly interim?:
+    | ((status: number, fields: readonly string[], version: HttpVersion) => void)
+    | undefined;
 }
 
 /** The part of undici's controller that an exchange uses. */
@@ -52,6 +57,8 @@ export interface Control {
   abort(reason: Error): void;
   pause(): void;
   resume(): void;
+  /** Absent for undici, whose connections read it. */
+  readonly httpVersion?: HttpVersion;
   /** Name, value, name, value: as buffers, or as texts of one character a byte. */
   readonly rawHeaders?: unknown;
   readonly rawTrailers?: unknown;
@@ -82,7 +89,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   #failure: Failure | undefined;
   #ended = false;
   /** Status and fields of the final response. */
-  #head: Pick<SourceResponse, 'status' | 'fields'> | undefined;
+  #head: Pick<SourceResponse, 'status' | 'version' | 'fields'> | undefined;
   #trailers: readonly string[] = [];
   #informational = 0;
   /** The bytes of content that have not arrived yet; Infinity for an unknown length. */
@@ -133,10 +140,12 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
       this.#informational += 1;
       if (this.#informational > informationalMax) {
         this.#giveUp(new Failure('bad_gateway', 'The source sent too many 1xx responses.'));
-      } else if (status > 101) this.#interim?.(status, fieldsOf(controller));
+      } else if (status > 101) {
+        this.#interim?.(status, fieldsOf(controller), this.#versionOf(controller));
+      }
       return;
     }
-    this.#head = { status, fields: fieldsOf(controller) };
+    this.#head = { status, version: this.#versionOf(controller), fields: fieldsOf(controller) };
     const [length] = fieldLines(this.#head.fields, 'content-length');
     if (length !== undefined) this.#missingBytes = Number(length);
     this.#settle.resolve({
@@ -156,6 +165,7 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
     connection.on('error', () => undefined);
     this.#settle.resolve({
       status,
+      version: this.#versionOf(controller),
       fields: fieldsOf(controller),
       content: () => Buffer.alloc(0),
       trailers: () => [],
@@ -201,6 +211,10 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
     // undici checks whether an idle connection has ended before it sends the request.
     if (!this.hasBegun) this.wasUsed = this.connection?.hasAnswered === true;
     this.#fail(outboundFailure(error));
+  }
+
+  #versionOf({ httpVersion }: Control): HttpVersion {
+    return httpVersion ?? this.connection?.httpVersion ?? '1.1';
   }
 
   /** Whether content has ended before its Content-Length. */

@@ -85,8 +85,8 @@ class NodeRequest {
     sent.once('close', () => {
       this.#fail(connectionClosed());
     });
-    sent.on('information', ({ statusCode, rawHeaders }) => {
-      this.#startResponse(statusCode, rawHeaders);
+    sent.on('information', ({ statusCode, httpVersion, rawHeaders }) => {
+      this.#startResponse(statusCode, httpVersion, rawHeaders);
     });
     sent.once('continue', () => this.#content?.begin());
     sent.once('response', (message) => {
@@ -114,15 +114,17 @@ class NodeRequest {
     });
   }
 
-  #startResponse(status: number, rawHeaders: readonly string[]): void {
+  #startResponse(status: number, version: string, rawHeaders: readonly string[]): void {
     this.#timer.restart();
-    if (!this.#isOver) this.#exchange.onResponseStart({ ...this.#control, rawHeaders }, status);
+    if (this.#isOver) return;
+    const httpVersion = version === '1.0' ? '1.0' : '1.1';
+    this.#exchange.onResponseStart({ ...this.#control, httpVersion, rawHeaders }, status);
   }
 
   #receive(message: IncomingMessage): void {
     this.#message = message;
     this.#exchange.onResponseStarted();
-    this.#startResponse(message.statusCode ?? 0, message.rawHeaders);
+    this.#startResponse(message.statusCode ?? 0, message.httpVersion, message.rawHeaders);
     message.on('data', (chunk: Buffer) => {
       this.#timer.restart();
       if (!this.#isOver) this.#exchange.onResponseData(this.#control, chunk);

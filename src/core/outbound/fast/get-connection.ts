@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import type { HttpVersion } from '../../http/request.ts';
 import type { ConnectionInfo } from '../connection.ts';
 import { hasBrokenOff } from '../connection-end.ts';
 import type { Control, OutboundExchange } from '../exchange.ts';
@@ -24,6 +25,7 @@ export class GetConnection implements Control, ConnectionInfo {
   isOpen = true;
   hasAnswered = false;
   hasBrokenOff = false;
+  httpVersion: HttpVersion = '1.1';
   rawHeaders: readonly string[] = [];
   rawTrailers: readonly string[] = [];
   /** How long the server keeps the connection while it is idle, as its last response says. */
@@ -136,6 +138,7 @@ export class GetConnection implements Control, ConnectionInfo {
         this.#break();
         return;
       }
+      this.httpVersion = head.version;
       this.rawHeaders = head.fields;
       if (head.status >= 200) {
         this.#clearHeadTimer();

@@ -161,6 +161,7 @@ export class UpgradeHandler {
       const opened = await site.openWebsocket({
         ...incoming.target,
         method: 'GET',
+        version: upgrade.head.version,
         fields: withoutOwnCookies(incoming.fields),
         address: incoming.address,
         visitor,
