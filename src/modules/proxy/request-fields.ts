@@ -86,7 +86,8 @@ export function countRulesInVia(viaField: string | undefined, via: string): numb
 /**
  * The fields to send to the source (docs/design/fetching.md#sources): the client's without
  * hop-by-hop and private ones, then Forwarded (RFC 7239), X-Forwarded-* and Via, then the rule's
- * own, which override. Via has the version in which the request arrived. `hasBody` is whether content follows. A flat list, names in lower case.
+ * own, which override. Via has the version in which the request arrived. `hasBody` is whether
+ * content follows. A flat list, names in lower case.
  */
 export function requestFields(
   plan: FetchPlan,

@@ -1,6 +1,6 @@
-import { isIP } from 'node:net';
 import { authorityOf } from '../../core/http/field-template.ts';
 import { setsOwnCookie } from '../../core/http/own-cookies.ts';
+import { ipv4Number } from '../../core/values/network/cidr.ts';
 import { encodePath } from '../../core/values/path.ts';
 import type { FetchPlan, FetchSource } from './fetch-plan.ts';
 
@@ -157,7 +157,7 @@ function coversHost(domain: string, { origin }: FetchedUrl): boolean {
   const { hostname } = new URL(origin);
   const name = domain.replace(/^\./, '').toLowerCase();
   if (name === hostname) return true;
-  return name.includes('.') && hostname.endsWith(`.${name}`) && isIP(hostname) === 0;
+  return name.includes('.') && hostname.endsWith(`.${name}`) && ipv4Number(hostname) === undefined;
 }
 
 /** The default Path of the visible URL (RFC 6265 §5.1.4), or the rule's path if that is longer. */
