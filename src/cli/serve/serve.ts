@@ -451,6 +451,7 @@ async function serveUntil(
     if (message.kind === 'access-lines') running?.liveAccess.receive(message.lines);
     if (message.kind === 'get-metrics' || message.kind === 'all-metrics') metrics.handle(message);
     if (message.kind === 'token') tokens.handle(message);
+    if (message.kind === 'counted-token') tokens.handleCounted(message);
   });
   running = await startServing(config, logs, {
     store,
@@ -458,6 +459,7 @@ async function serveUntil(
     isPrimary,
     gather: () => metrics.gather(),
     takeToken: (order) => tokens.take(order),
+    counter: tokens.counter,
     ticketKey: leader.ticketKey,
     accessPeers: {
       watch: (isWatching) => {
