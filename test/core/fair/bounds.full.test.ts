@@ -135,25 +135,6 @@ const rows: readonly Row[] = [
     },
   },
   {
-    bound: 'pages that the server renders',
-    async start(t) {
-      const rules = [
-        {
-          ...{ path: '/page', kind: 'content', engine: 'template' },
-          enginedata: {
-            render: 'server',
-            template: '{% for i in (1..20000) %}{{ i }}{% endfor %}{{ query.q }}',
-          },
-        },
-      ];
-      const site = await startSite(t, { ...behindProxy, rules });
-      return {
-        ask: (at) => pageOf(site, `/page?q=b${at}`, addressB),
-        attack: () => floodWith(t, 150, (at) => pageOf(site, `/page?q=a${at}`, addressA)),
-      };
-    },
-  },
-  {
     bound: 'slow checks of passwords',
     async start(t) {
       const lines = Array.from({ length: 40 }, (_, at) => scryptLine(`b${at}`, 'right'));
