@@ -447,6 +447,7 @@ async function serveUntil(
     if (message.kind === 'access-lines') running?.liveAccess.receive(message.lines);
     if (message.kind === 'get-metrics' || message.kind === 'all-metrics') metrics.handle(message);
     if (message.kind === 'token') tokens.handle(message);
+    if (message.kind === 'counted-token') tokens.handleCounted(message);
   });
   running = await startServing(config, logs, {
     store,
@@ -454,6 +455,7 @@ async function serveUntil(
     isPrimary,
     gather: () => metrics.gather(),
     takeToken: (order) => tokens.take(order),
+    counter: tokens.counter,
     ticketKey: leader.ticketKey,
     accessPeers: {
       watch: (isWatching) => {
