@@ -16,7 +16,7 @@ import type { KeyRates } from './keys/key-rates.ts';
 import { isSessionToken } from './keys/session-token.ts';
 import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
 import { requireKnownFields } from './problems.ts';
-import { createValidators } from './schema-validators.ts';
+import { createValidators, validInput } from './schema-validators.ts';
 
 /** Runs operations by name. */
 export interface Execute {
@@ -75,8 +75,9 @@ export function createExecute(
   function parse({ name, input }: Operation, given: JsonObject): JsonObject {
     const v = declared(name, input, given);
     const validate = validatorOf(input);
-    if (!validate(v)) throw inputFailure(validate.errors?.[0]);
-    return withoutNulls(v, input);
+    const valid = validInput(validate, v);
+    if (valid === undefined) throw inputFailure(validate.errors?.[0]);
+    return withoutNulls(valid, input);
   }
 
   function require(name: string): Operation {

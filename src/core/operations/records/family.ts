@@ -38,6 +38,8 @@ export interface RecordStep<R> {
 export interface RecordParts {
   readonly store: Store;
   readonly newId: () => string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** Runs a large invalidate in another thread. Rejects as runRevert does. */
   readonly revertInThread: (request: RevertRequest) => Promise<WriteReport>;
 }
@@ -138,6 +140,8 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
    * of the change. Throws `invalid` for fields that make no record, `too_large` past a limit.
    */
   place(write: FieldWrite<R>, parts: Parts): JsonObject;
+  /** The fields of a form or query, in which every value is a text, as JSON has them. */
+  fromText?(sent: JsonObject): JsonObject;
   /** Members of answers that an edit ignores if a caller sends them back. */
   readonly ignored?: readonly string[];
   /** The problems of the named fields of a record. */
@@ -145,10 +149,10 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   /** Names for `unknowns` besides those of whole fields that wait. */
   unknownMembers?(record: R, names: readonly string[]): readonly string[];
   /**
-   * Whether each insert without a vk is a new record. By default an exact repeat of an insert is
-   * not, while its record exists.
+   * How long an exact repeat of an insert without a vk is no second record. By default it is none
+   * while the record exists.
    */
-  readonly insertsAnew?: true;
+  readonly repeatsForMs?: number;
   /**
    * Runs in the transaction of an insert, before it writes: throws a Failure if there is no room
    * for the record, and returns further drafts and members of the answer.

@@ -148,7 +148,7 @@ export function isSourceInside(
 /** The family of page rules as a bound key sees it: only rules inside exist, and none leaves. */
 export function boundedRules<Parts extends RecordParts>(
   family: RecordFamily<Parts, Rule>,
-  { operation, call }: Pick<FamilyCall, 'operation' | 'call'>,
+  { operation }: Pick<FamilyCall, 'operation'>,
   bounds: Bounds,
 ): RecordFamily<Parts, Rule> {
   const inside = (stored: StoredRecord<Rule> | undefined): StoredRecord<Rule> | undefined =>
@@ -184,7 +184,7 @@ export function boundedRules<Parts extends RecordParts>(
     beforeWrite(sent, parts) {
       // Before the vk: whether that is known must not tell of a rule outside.
       if (operation === 'insert') {
-        place({ current: undefined, sent, isText: call.isText === true }, parts);
+        place({ current: undefined, sent }, parts);
       }
       return { isDiscarded: false };
     },

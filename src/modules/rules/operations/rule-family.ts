@@ -27,7 +27,7 @@ import type {
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 import { unreadEnginedata } from './enginedata.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
-import { limitOf, parseRuleOrigin } from './fields.ts';
+import { limitOf, parseRuleOrigin, ruleFieldsFromText } from './fields.ts';
 import { placeRuleFields } from './placement.ts';
 import { missingSection, ruleProblems, type RuleChecks } from './rule-problems.ts';
 import { ruleSchema } from './rule-schema.ts';
@@ -70,6 +70,7 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
     requireSection(write.sent.access, accessNames);
     return placeRuleFields(write, { engines });
   },
+  fromText: ruleFieldsFromText,
   problems: (rule, names, { engines, allowPrivate, view }) =>
     ruleProblems(rule, names, { engines, allowPrivate, base: view.base }),
   unknownMembers: ({ enginedata, kind, _unknowns_: unknowns = {} }, names) =>

@@ -6,7 +6,7 @@ import {
   type JsonObject,
 } from '../../../core/values/json/json.ts';
 import { needsUser } from '../../../core/http/visitor.ts';
-import { fieldOf, scalarOf, type Row } from '../row.ts';
+import { fieldOf, sameScalar, scalarOf, type Row } from '../row.ts';
 import { foldRow } from '../../../core/log/write/fold.ts';
 import type { TableDefinition } from '../table.ts';
 import type { Reads } from '../../../core/log/store.ts';
@@ -15,6 +15,7 @@ import { hasScope } from '../../../core/values/key.ts';
 import { nearestName } from '../../../core/values/nearest.ts';
 import type { Call } from '../../../core/operations/operation.ts';
 import { requireKnownFields } from '../../../core/operations/problems.ts';
+import { repeatWindowMs } from '../../../core/operations/records/idempotency.ts';
 import { seqOfMoment } from '../../../core/operations/records/moment.ts';
 import type { RecordRevert } from '../../../core/operations/records/revert.ts';
 import type {
@@ -28,7 +29,7 @@ import type { AnonymousWrites } from './anonymous-writes.ts';
 import { rowTable, withoutHidden, type RowTable } from './compiled-tables.ts';
 import { shownValueCharactersMax } from './limits.ts';
 import { countMembers, rowFilters, selectRows } from './row-list.ts';
-import { placeRowFields, valueFromText } from './row-placement.ts';
+import { placeRowFields, rowFieldsFromText, valueFromText } from './row-placement.ts';
 import { invalidFields, referredRow, rowProblems } from './row-problems.ts';
 import { rowPart, rowSchema } from './row-schema.ts';
 import { rowRecord, rowRecordOf, rowSteps } from './row-steps.ts';
@@ -63,8 +64,6 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
     if (earlier !== undefined && now !== undefined && now === earlier.definition) return earlier;
     return rowsFor(given, reads, parts);
   },
-  // Equal requests of two visitors are two requests.
-  insertsAnew: true,
   hadRecord: () => true,
 
   find: (reads, id) => rowRecordOf(reads.row(id)),
@@ -198,6 +197,7 @@ function rowsFor(given: FamilyCall, reads: Reads, parts: RowParts): RecordFamily
       requireFreeKey(open, reads, { data, current: write.current });
       return data;
     },
+    fromText: (sent) => rowFieldsFromText(sent, table),
     problems: (row, names) =>
       rowProblems(row, names, table, ({ refersTo = '' }, value) =>
         visibleReference(open, reads, refersTo, value),
@@ -255,14 +255,15 @@ function authorOf({
   access,
   call,
   operation,
-}: TableCall): Pick<RecordFamily<RowParts, Row>, 'author' | 'identity'> {
+}: TableCall): Pick<RecordFamily<RowParts, Row>, 'author' | 'identity' | 'repeatsForMs'> {
   const extent = access[actionOf(operation)];
   if (extent === 'scope') return {};
   if (access.user !== undefined) {
     const author = `user:${access.user}`;
-    return { author, identity: { author } };
+    return { author, identity: { author }, repeatsForMs: repeatWindowMs };
   }
-  return { identity: { address: addressNetwork(call.caller.address) } };
+  const identity = { address: addressNetwork(call.caller.address) };
+  return { identity, repeatsForMs: repeatWindowMs };
 }
 
 /** Counts an anonymous write, and recognises one of a program by the field that people leave. */
@@ -344,7 +345,8 @@ function requireFreeKeys(reads: Reads, records: readonly RecordRevert[]): void {
     if (key === undefined || value === null) continue;
     const holder = reads.rowIdByKey(name, value);
     if (holder === undefined || holder === id) continue;
-    const isFreed = reverted.has(holder) && scalarOf(reverted.get(holder)?.[key]) !== value;
+    const isFreed =
+      reverted.has(holder) && !sameScalar(scalarOf(reverted.get(holder)?.[key]), value);
     if (isFreed) continue;
     // Without the value and the id of the other row: the caller may not read the rows.
     throw new Failure(

@@ -124,6 +124,7 @@ function lampService(): (
   const parts: RecordParts = {
     store,
     newId: () => `lamp-${(made += 1)}`,
+    now: Date.now,
     revertInThread: (request) => runRevert(store, lampFamily, request),
   };
   const operations = bindOperations(recordOperations(lampFamily), parts);
