@@ -231,7 +231,7 @@ function oneLine(text: string): string {
 
 function parsedJson(text: string): unknown {
   try {
-    return parseJson(text) as unknown;
+    return parseJson(text);
   } catch {
     return undefined;
   }

@@ -104,7 +104,7 @@ let made = 0;
 async function runStep(site: TestSite, step: Steps[number], known: Known[]): Promise<void> {
   made += 1;
   const vk = `round-trip ${made}`;
-  const text = objectText(step.fields as Record<string, string>);
+  const text = objectText(step.fields);
   const record = known[step.at % Math.max(1, known.length)];
   switch (step.do) {
     case 'row':
@@ -117,7 +117,7 @@ async function runStep(site: TestSite, step: Steps[number], known: Known[]): Pro
     case 'import':
       return importRow(site, { text, vk, known });
     case 'form':
-      return sendForm(site, { fields: step.fields as Record<string, string>, vk, known });
+      return sendForm(site, { fields: step.fields, vk, known });
     case 'draft':
       return draftRule(site, { text, vk });
     case 'undo':
