@@ -16,8 +16,7 @@ import {
 } from './databases.ts';
 import { createDeliveryLog } from '../../modules/webhooks/log/delivery-log.ts';
 import { createLocalDeliveryWriter } from './shared/delivery-writer.ts';
-import { createDraftReads } from '../../modules/drafts/log/draft-reads.ts';
-import { refreshDraftedRows } from '../../modules/drafts/log/refresh-drafts.ts';
+import { createDraftReads, refreshDraftedRows } from '../../modules/drafts/log/draft-reads.ts';
 import { backUp } from '../../modules/upkeep/backup.ts';
 import {
   damageFailure,

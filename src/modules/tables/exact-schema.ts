@@ -19,7 +19,7 @@ export interface ExactNumbers {
   standIn(value: Json): unknown;
 }
 
-/** Replaces the keywords of an ajv that compare values; returns what its functions are called by. */
+/** Replaces the keywords of an ajv that compare values; returns what makes values for it. */
 export function compareExactly(ajv: Ajv2020): ExactNumbers {
   let root: Json = null;
   let originals = new WeakMap<object, Json>();

@@ -65,9 +65,16 @@ export interface KeyedRequest extends RequestHashes {
   readonly by: string;
 }
 
+const derivedPrefix = 'fields:';
+
 /** The vk that the server derives from the fields of a request. */
 export function derivedVk({ requestHash }: Pick<RequestHashes, 'requestHash'>): string {
-  return `fields:${requestHash}`;
+  return derivedPrefix + requestHash;
+}
+
+/** Whether the server derives the vk of a call, or has done so in an earlier answer. */
+export function hasDerivedVk({ vk }: Pick<Call, 'vk'>): boolean {
+  return vk === undefined || vk.startsWith(derivedPrefix);
 }
 
 /** The derived vks of a request, the current one first. */

@@ -20,7 +20,7 @@ import {
   type RecordParts,
   type StoredRecord,
 } from './family.ts';
-import { identifyRequest, isRecentTxn, type RequestIdentity } from './idempotency.ts';
+import { hasDerivedVk, identifyRequest, isRecentTxn, type RequestIdentity } from './idempotency.ts';
 import { sentNames } from './placement.ts';
 import { recordEtag, noSuchRecord, recordView, shownMembers } from './read.ts';
 import { ifSeqProperty, namingMembers, preferMember, recordSchemas, vkMember } from './schema.ts';
@@ -147,7 +147,7 @@ function requestOf<Parts extends RecordParts, R extends RecordFields>(
   call: Call,
 ): RequestIdentity {
   // A vk that the caller has chosen distinguishes its request already.
-  const identity = call.vk === undefined ? family.identity : undefined;
+  const identity = hasDerivedVk(call) ? family.identity : undefined;
   const by = authorFor(family, call);
   if (call.isText !== true) return identifyRequest(name, v, call, { by, identity });
   return identifyRequest(name, values, call, { by, identity, formerInput: v });

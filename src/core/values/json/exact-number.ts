@@ -140,7 +140,7 @@ export function doublesOf({ rawJSON: text }: ExactNumber): {
 }
 
 /** A number as ±0.`digits` × 10^`exponent`; zero has no digits. */
-export interface Decimal {
+interface Decimal {
   readonly isNegative: boolean;
   /** Without zeros at the ends. */
   readonly digits: string;
@@ -224,7 +224,7 @@ function refusedNumber(value: unknown): Failure {
 }
 
 /** The failure for a number with more digits than are kept. */
-export function tooManyDigits(field: string): Failure {
+function tooManyDigits(field: string): Failure {
   const message =
     `${field === '' ? 'The JSON' : field} has a number with more than ${numberDigitsMax} digits, ` +
     `or with an exponent beyond ${numberExponentMax}. Send it as a text.`;

@@ -64,7 +64,7 @@ function prefixText(table: string, part?: string): string {
   return part === undefined ? `${table}\0` : `${table}\0${delimited(part)}\0`;
 }
 
-/** The end of the keys of a value: a number ends in front of those that its double is nearest to. */
+/** The end of the keys of a value: that of a double stands before the numbers up to the next. */
 export function valueEnd(bytes: Buffer): Buffer {
   const isDouble = bytes[0] === tags.number && bytes.length === 1 + numberBytes;
   return Buffer.concat([bytes, Buffer.from([isDouble ? exactMark : 0xff])]);

@@ -316,8 +316,8 @@ function storedText({ data, after }: InsertedRow, texts: DataTexts): string {
 
 /** A name for a key of a table: different values have different names. */
 function keyName(table: string, value: Exclude<Scalar, null>): string {
-  const isExact = isExactNumber(value);
-  return `${table} ${isExact ? 'number' : typeof value} ${isExact ? canonicalNumber(value) : value}`;
+  if (isExactNumber(value)) return `${table} number ${canonicalNumber(value)}`;
+  return `${table} ${typeof value} ${value}`;
 }
 
 interface Rows {

@@ -27,6 +27,7 @@ import {
 } from '../../../core/operations/operation.ts';
 import { problemsMember } from '../../../core/operations/problems.ts';
 import {
+  hasDerivedVk,
   identifyRequest,
   isRecentTxn,
   repeatWindowMs,
@@ -176,8 +177,8 @@ function requireActive(id: string): (reads: Reads) => void {
  * two of them may report the same.
  */
 function eventRequest(v: EventInput, call: Call): RequestIdentity {
-  const identity =
-    call.vk === undefined && v.occurred_at === undefined ? { author: authorOf(call) } : undefined;
+  const isOfAuthor = v.occurred_at === undefined && hasDerivedVk(call);
+  const identity = isOfAuthor ? { author: authorOf(call) } : undefined;
   const occurredAt = v.occurred_at === undefined ? undefined : instantText(v.occurred_at);
   if (occurredAt === undefined)
     return identifyRequest('event.insert', { ...v }, call, { identity });
