@@ -16,7 +16,8 @@ import {
 } from './databases.ts';
 import { createDeliveryLog } from '../../modules/webhooks/log/delivery-log.ts';
 import { createLocalDeliveryWriter } from './shared/delivery-writer.ts';
-import { createDraftReads, refreshDraftedRows } from '../../modules/drafts/log/draft-reads.ts';
+import { createDraftReads } from '../../modules/drafts/log/draft-reads.ts';
+import { refreshDraftedRows } from './write/write-puts.ts';
 import { backUp } from '../../modules/upkeep/backup.ts';
 import {
   damageFailure,

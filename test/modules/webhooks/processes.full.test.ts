@@ -16,7 +16,11 @@ interface Told {
   readonly served: Served;
   readonly iniFile: string;
   readonly receiver: TestReceiver;
-  readonly call: (name: string, v: object) => ReturnType<typeof postOperation>;
+  readonly call: (
+    name: string,
+    v: object,
+    more?: { readonly vk?: string },
+  ) => ReturnType<typeof postOperation>;
 }
 
 async function startTold(t: TestContext, server: string): Promise<Told> {

@@ -8,8 +8,6 @@ import type { Reads } from '../../../core/log/store.ts';
 import { layeredNames } from './draft-entries.ts';
 import { LayeredCounts, LayeredDatabase, type HiddenKeys } from './layered-database.ts';
 
-export { refreshDraftedRows } from './refresh-drafts.ts';
-
 /** A draft as the store names it. */
 export type DraftPlace = Pick<SiteDraft, 'id' | 'insertedSeq'>;
 
