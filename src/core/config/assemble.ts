@@ -14,6 +14,8 @@ interface Inputs {
   readonly folder: string;
   /** Absolute paths of the included files. */
   readonly includedFiles?: readonly string[];
+  /** See DiskMount. */
+  readonly privatePaths?: readonly string[];
   /** The number of processes for `workers = auto`. */
   readonly cores: number;
   /** The default of `[node] name`. */
@@ -152,13 +154,17 @@ function certificateOf(
 
 function mountsOf(
   { disk, headers }: ParsedIni,
-  { folder, mountFiles }: Inputs,
+  { folder, mountFiles, privatePaths = [] }: Inputs,
 ): readonly DiskMount[] {
   const fields = new Map(headers.map((section) => [section.name, section.fields]));
   const mounts = disk.map((section) => ({
     name: section.name,
     ...fieldsOf('disk.<name>', section, folder),
     headers: fields.get(section.name) ?? [],
+    // A folder that someone serves out of the data folder stays as open as it was.
+    privatePaths: privatePaths.filter((one) => {
+      return !resolve(folder, section.values.root).startsWith(`${one}/`);
+    }),
     ...(mountFiles.get(section.name) ?? noMountFiles),
   }));
   return mounts.toSorted(

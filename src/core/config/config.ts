@@ -12,6 +12,8 @@ export interface DiskMount extends SectionFields<'disk.<name>'>, MountFiles {
   readonly name: string;
   /** Header fields of every answer of the mount: name, value, name, value … */
   readonly headers: readonly string[];
+  /** Absolute paths of files and folders that no request gets, whatever symbolic links say. */
+  readonly privatePaths?: readonly string[];
 }
 
 /** One certificate of `[tls]` or `[tls.<host>]`, with absolute file names. */

@@ -65,17 +65,8 @@ export interface ExecuteParts {
 }
 
 /** Makes the function by which every transport runs operations. */
-export function createExecute(
-  operations: readonly Operation[],
-  {
-    keyRates,
-    generation = () => 0,
-    passOn,
-    passedTool = () => undefined,
-    goesToOutbox = () => false,
-    inDraft,
-  }: ExecuteParts,
-): Execute {
+export function createExecute(operations: readonly Operation[], parts: ExecuteParts): Execute {
+  const { keyRates, generation = () => 0, passOn, goesToOutbox = () => false, inDraft } = parts;
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
   const validatorOf = createValidators({ coerceTypes: true, allErrors: false });
@@ -102,7 +93,7 @@ export function createExecute(
     find: (name) => table.get(name),
     require,
     async run(name, given, sent) {
-      const call = sent.via === undefined ? { ...sent, via: passedTool(name, sent) } : sent;
+      const call = withPassedTool(parts, name, sent);
       const found = require(name);
       requireGeneration(call.fields[generationName], generation);
       authorise(found, call.caller, { mayDraft: call.draft !== undefined });
@@ -140,6 +131,12 @@ export function createExecute(
       keyRates.count(caller);
     },
   };
+}
+
+/** A call with the tool of the node that has passed it on. */
+function withPassedTool({ passedTool }: ExecuteParts, name: string, call: Call): Call {
+  const via = call.via ?? passedTool?.(name, call);
+  return via === undefined ? call : { ...call, via };
 }
 
 function inputObject(given: unknown): JsonObject {

@@ -386,7 +386,12 @@ test('no key makes the history name a tool that had no part in a change', async 
 });
 
 test('the word of a node holds for one write of one key, with its own key', () => {
-  const key = { id: 'k', scopes: ['follow'], node: 'copy-1', hash: keyHash('wmk_node') } as ApiKey;
+  const key = {
+    id: 'k',
+    scopes: ['follow'],
+    node: 'copy-1',
+    hash: keyHash('wmk_node'),
+  } as unknown as ApiKey;
   const [tool, write] = [
     { client: 'a/1', tool: 'b' },
     { name: 'svc1.x.edit', keyId: 'caller' },
