@@ -64,6 +64,7 @@ export const previewDraft = defineOperation({
       const { bounds, keyId } = call.caller;
       const preview: DraftPreview = {
         ...{ id: newId(), hash: hashOf(secret).toString('hex'), expires },
+        ...(keyId !== undefined && { by: keyId }),
         ...(bounds !== undefined && { reader: { bounds, keyId } }),
       };
       const draft = await store.commit(changeAuthorOf(call), (reads) => {
@@ -134,7 +135,8 @@ export function previewedDraft(
     return isCurrent(one, nowMs) && timingSafeEqual(Buffer.from(one.hash, 'hex'), hash);
   });
   if (found === undefined) return undefined;
-  const { reader, expires } = found;
+  const { reader, expires, by } = found;
+  if (by !== undefined && store.key(by) === undefined) return undefined;
   // Others may have changed more in the draft than its key sees.
   if (reader !== undefined && !isDraftSeen({ store, reads: store }, draft, reader))
     return undefined;
