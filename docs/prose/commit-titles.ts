@@ -8,7 +8,7 @@ const verbs = new Set(
   `accept add adopt allow answer apply ask assert await batch begin bound bring build bundle cache
   call cap carry change check choose clean clear close coalesce collect commit compare compress
   compute connect contain continue convert copy correct count cover cut decide decode declare decline
-  deliver describe detect disable divide document draw drop emit enable encode encrypt end enforce
+  deliver derive describe detect disable divide document draw drop emit enable encode encrypt end enforce
   escape evict expect expire explain export expose extend extract fetch find finish fix flush fold follow
   forbid forget format fuzz give group guard handle hand hide hold honour identify ignore import
   include index inherit insert inline invalidate join keep key kill lead leave let limit link list
