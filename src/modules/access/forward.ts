@@ -38,7 +38,9 @@ const proxyPrefixes = [
 ];
 
 /** Whole names of that kind. */
-const proxyNames: ReadonlySet<string> = new Set(['x-host', 'x-scheme', 'x-method', 'x-uri']);
+const proxyNames: ReadonlySet<string> = new Set([
+  ...['x-host', 'x-scheme', 'x-method', 'x-method-override', 'x-uri'],
+]);
 
 function isMadeByProxies(name: string): boolean {
   return proxyNames.has(name) || proxyPrefixes.some((start) => name.startsWith(start));

@@ -263,13 +263,13 @@ export const insertKey = defineOperation({
       ...(paths && { paths }),
     });
     const made = makeKey(parts, wanted);
-    const request = keyedRequest('key.insert', wanted as unknown as JsonObject, call);
+    const request = keyedRequest('key.insert', wanted, call);
     const by = { by: authorOf(call), via: call.via, request };
     const written = await commitOnce(parts.store, by, {
       again: (reads, seq) => keyInserted(reads.change(seq)),
       decide: (_reads, claim) => ({
         drafts: [{ ...made.draft, ...claim }],
-        answer: () => made.shown as unknown as JsonObject,
+        answer: () => made.shown,
       }),
     });
     const { data, ...result } = reportResult(written, request);
