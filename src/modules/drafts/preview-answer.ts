@@ -19,7 +19,8 @@ import type { DraftSite, Serving } from '../../core/pipeline/serving.ts';
 
 /**
  * The answer to a link of a preview, or to the end of one: a cookie, and the way to the page of the
- * parameter `to`, else to the front page. A browser that another site has led here is asked first.
+ * parameter `to`, else to the front page. A browser that another site has led here gets a page that
+ * asks first.
  * Throws `forbidden` for a form of another site.
  */
 export function previewLinkReply(

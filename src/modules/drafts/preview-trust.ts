@@ -1,67 +1,67 @@
 import { LRUCache } from 'lru-cache';
 import { changeInDraft, type SiteDraft } from './draft.ts';
 import { hasScope } from '../../core/values/key.ts';
-import type { Store } from '../../core/log/store.ts';
+import type { DraftedRecordName, Store } from '../../core/log/store.ts';
 
 /** Drafts whose authors are in memory. */
 const draftsKnownMax = 100;
-/** Records of a draft, and rows of the log since, that are examined for its authors. */
-const recordsExaminedMax = 10_000;
+/** Rows that one request examines for the authors of a draft: some tens of milliseconds. */
+const rowsExaminedMax = 2_000;
 
-/** The authors of the changes of a draft, up to a seq of the log. */
+/** The authors of a draft that were found so far. */
 interface KnownAuthors {
   readonly authors: Set<string>;
+  /** The record up to which the draft was walked; undefined at its start. */
+  last: DraftedRecordName | undefined;
+  isWalked: boolean;
+  /** Seq of the log up to which later changes were added. */
   seq: number;
 }
 
 /**
  * Makes the function that tells whether all changes of a draft are by keys that could make them
- * live alone (`design`), or by commands: then its pages may run scripts in a preview. Of a draft
- * with more changes than are examined, it says no.
+ * live alone (`design`), or by commands: then its pages may run scripts in a preview. It says no
+ * until it has walked the draft, which takes several requests for a large one.
  */
 export function createPreviewTrust(
   store: Pick<Store, 'seq' | 'change' | 'key' | 'inDraft' | 'draftRecords'>,
 ): (draft: SiteDraft) => boolean {
   const known = new LRUCache<string, KnownAuthors>({ max: draftsKnownMax });
 
-  function authorsOf(draft: SiteDraft): ReadonlySet<string> | undefined {
-    const newest = store.seq();
-    const before = known.get(draft.id);
-    const found =
-      before !== undefined && newest - before.seq <= recordsExaminedMax
-        ? withNewer(before, draft, newest)
-        : allAuthors(draft, newest);
-    if (found !== undefined) known.set(draft.id, found);
-    return found?.authors;
-  }
-
-  function withNewer(before: KnownAuthors, { id }: SiteDraft, newest: number): KnownAuthors {
-    while (before.seq < newest) {
-      before.seq += 1;
-      const change = store.change(before.seq);
-      const isOwn = change !== undefined && changeInDraft(change)?.draft === id;
-      if (isOwn) before.authors.add(change.by);
-    }
-    return before;
-  }
-
-  function allAuthors(draft: SiteDraft, seq: number): KnownAuthors | undefined {
+  /** Walks the records of a draft; returns how many more rows may be examined. */
+  function walk(draft: SiteDraft, found: KnownAuthors): number {
+    let left = rowsExaminedMax;
+    if (found.isWalked) return left;
     const inDraft = store.inDraft(draft);
-    const authors = new Set<string>();
-    let examined = 0;
-    for (const { family, id } of store.draftRecords(draft)) {
-      examined += 1;
-      if (examined > recordsExaminedMax) return undefined;
-      for (const row of inDraft.rows(family, id)) {
-        if (row.draft !== undefined) authors.add(row.by);
-      }
+    for (const { family, id } of store.draftRecords(draft, found.last)) {
+      if (left <= 0) return left;
+      const rows = inDraft.rows(family, id);
+      for (const row of rows) if (row.draft !== undefined) found.authors.add(row.by);
+      left -= rows.length;
+      found.last = { family, id };
     }
-    return { authors, seq };
+    found.isWalked = true;
+    return left;
+  }
+
+  function follow({ id }: SiteDraft, found: KnownAuthors, rows: number): void {
+    const newest = Math.min(store.seq(), found.seq + rows);
+    while (found.seq < newest) {
+      found.seq += 1;
+      const change = store.change(found.seq);
+      const isOwn = change !== undefined && changeInDraft(change)?.draft === id;
+      if (isOwn) found.authors.add(change.by);
+    }
   }
 
   return (draft) => {
-    const authors = authorsOf(draft);
-    return authors !== undefined && [...authors].every((by) => isTrusted(store, by));
+    const found = known.get(draft.id) ?? {
+      ...{ authors: new Set<string>(), last: undefined, isWalked: false, seq: store.seq() },
+    };
+    known.set(draft.id, found);
+    follow(draft, found, walk(draft, found));
+    const isWhole = found.isWalked && found.seq >= store.seq();
+    return isWhole && [...found.authors].every((by) => isTrusted(store, by));
   };
 }
 
