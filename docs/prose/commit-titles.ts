@@ -20,7 +20,7 @@ const verbs = new Set(
   say schedule search select send separate serve set share shorten show sign simplify skip sort
   speak split spread start state stop store stream strip sum support suspend swap take tell test
   throttle time track translate trim trust try turn type undo unify update upgrade use validate
-  verify wait warn watch widen wrap write`.split(/\s+/),
+  verify wait walk warn watch widen wrap write`.split(/\s+/),
 );
 
 /** Returns what is wrong with the title of a commit, or undefined. */

@@ -14,7 +14,7 @@ interface Inputs {
   readonly folder: string;
   /** Absolute paths of the included files. */
   readonly includedFiles?: readonly string[];
-  /** See DiskMount. */
+  /** See Config. */
   readonly privatePaths?: readonly string[];
   /** The number of processes for `workers = auto`. */
   readonly cores: number;
@@ -36,6 +36,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
   return frozen({
     file,
     includedFiles: inputs.includedFiles ?? [],
+    privatePaths: inputs.privatePaths ?? [],
     variables: ini.variables,
     server: serverOf(ini, inputs),
     tls: {
@@ -154,17 +155,13 @@ function certificateOf(
 
 function mountsOf(
   { disk, headers }: ParsedIni,
-  { folder, mountFiles, privatePaths = [] }: Inputs,
+  { folder, mountFiles }: Inputs,
 ): readonly DiskMount[] {
   const fields = new Map(headers.map((section) => [section.name, section.fields]));
   const mounts = disk.map((section) => ({
     name: section.name,
     ...fieldsOf('disk.<name>', section, folder),
     headers: fields.get(section.name) ?? [],
-    // A folder that someone serves out of the data folder stays as open as it was.
-    privatePaths: privatePaths.filter((one) => {
-      return !resolve(folder, section.values.root).startsWith(`${one}/`);
-    }),
     ...(mountFiles.get(section.name) ?? noMountFiles),
   }));
   return mounts.toSorted(

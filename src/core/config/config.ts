@@ -12,8 +12,6 @@ export interface DiskMount extends SectionFields<'disk.<name>'>, MountFiles {
   readonly name: string;
   /** Header fields of every answer of the mount: name, value, name, value … */
   readonly headers: readonly string[];
-  /** Absolute paths of files and folders that no request gets, whatever symbolic links say. */
-  readonly privatePaths?: readonly string[];
 }
 
 /** One certificate of `[tls]` or `[tls.<host>]`, with absolute file names. */
@@ -104,6 +102,8 @@ export interface Config {
   readonly file: string;
   /** Absolute paths of the files of `[server] include`. */
   readonly includedFiles: readonly string[];
+  /** Absolute paths of the files and folders that no mount may serve, besides these. */
+  readonly privatePaths: readonly string[];
   /** The values of `${NAME}` in the ini file and in the file of `[server] import`. */
   readonly variables: Readonly<Record<string, string>>;
   readonly server: Omit<SectionFields<'server'>, 'base' | 'workers'> & {

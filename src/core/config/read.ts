@@ -113,7 +113,8 @@ async function configOf(
     };
     return failed(file, all, { names: ini.includedFiles, besides });
   }
-  const privatePaths = held.map(({ path }) => path);
+  // The configuration names the ini files already, but not where symbolic links lead.
+  const privatePaths = held.flatMap(({ path }) => (iniFiles.includes(path) ? [] : path));
   const inputs = { file: absolute, folder, cores, hostName, ...read, includedFiles, privatePaths };
   const config = assembleConfig(ini, inputs);
   return { ok: true, config };

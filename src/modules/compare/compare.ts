@@ -51,7 +51,7 @@ const text = { type: 'string' } as const;
 
 /** A list, which a query or a form sends as the lines of one text. */
 const lines = {
-  anyOf: [
+  oneOf: [
     { type: 'array', maxItems: comparedUrlsMax, items: text },
     { ...text, nullable: true, description: 'One a line.' },
   ],

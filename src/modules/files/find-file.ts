@@ -37,7 +37,10 @@ export interface OpenFile {
   readonly stats: BigIntStats;
 }
 
-type Root = Pick<DiskMount, 'root' | 'symlinks' | 'privatePaths'>;
+type Root = Pick<DiskMount, 'root' | 'symlinks'> & {
+  /** Absolute paths of files and folders that no request gets, whatever symbolic links say. */
+  readonly privatePaths?: readonly string[];
+};
 
 /**
  * Finds a file or folder below a root; undefined if nothing is there, if it is private, or if the
