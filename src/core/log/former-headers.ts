@@ -10,9 +10,9 @@ export const withheldValue = '[withheld]';
 /**
  * Replaces each header value that no current version of a record has by `mark`, in the fields of
  * the record or of a row about it. Header values are those in objects named `headers` or
- * `request_headers`, in upper or lower case. In `_unknowns_`, `headers` may also be a text or a list, and `enginedata` a text: then it counts as
- * one value. A former value may still be a valid credential of a source or a receiver. Returns the
- * same object if nothing is replaced.
+ * `request_headers`, in upper or lower case. In `_unknowns_`, `headers` may also be a text or a
+ * list, and `enginedata` a text: then it counts as one value. A former value may still be a valid
+ * credential of a source or a receiver. Returns the same object if nothing is replaced.
  */
 export function replaceFormerHeaders(
   fields: JsonObject,

@@ -9,7 +9,7 @@ import type { Reader } from '../../core/operations/records/shown.ts';
 import { isRuleSeen } from '../rules/bounds/rules.ts';
 
 /** What decides which drafts a caller sees. */
-export type DraftReader = Pick<Caller, 'bounds' | 'keyId'>;
+type DraftReader = Pick<Caller, 'bounds' | 'keyId'>;
 
 /** The caller that gets a report about a draft, in data that a thread can get. */
 export type ReportReader = DraftReader & Reader;

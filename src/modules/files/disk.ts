@@ -38,8 +38,8 @@ export interface Disk {
 }
 
 /**
- * The files and folders that no mount serves, wherever its symbolic links lead: those whose keys say
- * so, and the ini file with those that it includes.
+ * The files and folders that no mount serves, wherever its symbolic links lead: those whose keys
+ * say so, and the ini file with those that it includes.
  */
 export function privatePathsOf({
   privatePaths,

@@ -44,8 +44,8 @@ type Root = Pick<DiskMount, 'root' | 'symlinks'> & {
 
 /**
  * Finds a file or folder below a root; undefined if nothing is there, if it is private, or if the
- * mount does not follow the symlink that leads there. Throws `forbidden` if the server may not read it, and
- * `unavailable` if too many files are open.
+ * mount does not follow the symlink that leads there. Throws `forbidden` if the server may not read
+ * it, and `unavailable` if too many files are open.
  */
 export function locate(
   { root, symlinks, privatePaths = [] }: Root,

@@ -395,7 +395,7 @@ function idByKey(v: JsonObject, reads: Reads, table: RowTable): string | undefin
 }
 
 /** The table that a row is or was in; undefined for an unknown id. */
-export function tableOfRow(reads: Pick<Reads, 'row' | 'rows'>, id: string): string | undefined {
+function tableOfRow(reads: Pick<Reads, 'row' | 'rows'>, id: string): string | undefined {
   const now = reads.row(id)?.row.table;
   if (now !== undefined) return now;
   const [first] = reads.rows('record', id);
