@@ -46,6 +46,7 @@ import { someVisitor } from '../../../visitor.ts';
 import { asText } from './values.ts';
 import { tableName, tableSchema } from './views.ts';
 import type { Answer, Request, World } from './world.ts';
+import { testTasks } from '../../../core/background/test-tasks.ts';
 
 /** The system under test: a server, or its operations alone. */
 export interface System {
@@ -127,6 +128,7 @@ function composed(
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     version: 'test',
     emit: () => Promise.resolve(),
+    tasks: testTasks(),
     content: {
       publicFiles,
       consoleFiles: new Map(),
@@ -186,6 +188,7 @@ function composed(
       memory: () => memoryUse([]),
       hostStates: () => [],
       rowChecks: () => [],
+      tasks: () => [],
       spans: new SpanCounts({ log: silentLog, now: Date.now }),
     },
   });
