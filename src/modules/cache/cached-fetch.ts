@@ -111,6 +111,8 @@ class Cache {
 
   async respond(rule: FetchRule, given: ContentRequest): Promise<Reply> {
     if (!isRead(given.method)) return this.#forward(rule, given);
+    // The source may answer by the content.
+    if (given.body !== undefined) return this.#bypass(rule, given, 'bypass');
     if (given.isPersonal === true) return this.#bypass(rule, given, 'bypass');
     const directives = requestDirectives(given.fields);
     if (directives.noStore) return this.#bypass(rule, given, 'request');

@@ -45,7 +45,7 @@ interface Upgrade extends UpgradeRequest {
 
 /**
  * Answers requests with an Upgrade, and CONNECT, after all answers before them: with a websocket of
- * the operations, with a websocket of a source, or with a refusal.
+ * the operations, with the protocol of a source, or with a refusal.
  */
 export class UpgradeHandler {
   readonly #parts: UpgradeParts;
@@ -138,7 +138,7 @@ export class UpgradeHandler {
     }
   }
 
-  /** Opens the websocket at a source; resolves to the source's answer if it refuses. */
+  /** Switches to the protocol of a source; resolves to the source's answer if it refuses. */
   async #passOn(upgrade: Upgrade, incoming: IncomingRequest): Promise<Reply | undefined> {
     const { responderParts, tunnels, requestLog } = this.#parts;
     const { socket, ahead, start } = upgrade;
@@ -158,13 +158,15 @@ export class UpgradeHandler {
     const unwatch = responderParts.signedIn.watch({ incoming, visitor, end });
     if (unwatch !== undefined) socket.once('close', unwatch);
     try {
-      const opened = await site.openWebsocket({
+      const { body } = upgrade;
+      const opened = await site.upgrade({
         ...incoming.target,
-        method: 'GET',
+        method: upgrade.head.method,
         fields: withoutOwnCookies(incoming.fields),
         address: incoming.address,
         visitor,
-        body: undefined,
+        body,
+        trailers: body && (() => body.rawTrailers),
         signal: gone.signal,
       });
       if (!('connection' in opened)) return opened;
@@ -220,5 +222,8 @@ async function readContent(reply: Reply, client: Duplex): Promise<Reply> {
 }
 
 function notOpened(): Failure {
-  return new Failure('bad_gateway', 'The source does not open a websocket.');
+  return new Failure(
+    'bad_gateway',
+    'The source does not switch to the protocol, and its answer is too long.',
+  );
 }
