@@ -61,7 +61,8 @@ export const defineServe: DefineCommand = (command, terminal) => {
     .argument('[dir]', 'a folder to serve')
     .option(
       '--proxy <url>',
-      'an application that answers for all paths; with dir, for those without a file',
+      'an application (a URL, or unix:/run/app.sock) that answers for all paths; with dir, for ' +
+        'those without a file',
       withScheme,
     )
     .option(

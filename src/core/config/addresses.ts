@@ -175,17 +175,20 @@ export const mailAddress: ValueParser<string> = (value) =>
 
 /**
  * A server on a unix socket: `unix:/run/app.sock`, or `unix:/run/app.sock:/base/`; undefined for
- * any other kind of URL.
+ * any other kind of URL. `target` is what may stand behind the socket.
  */
-export function unixUrl(text: string): ReturnType<ValueParser<string>> | undefined {
+export function unixUrl(
+  text: string,
+  target = plainTarget,
+): ReturnType<ValueParser<string>> | undefined {
   if (!/^(?:https?:\/\/unix:(?!\d)|unix:)/i.test(text)) return undefined;
-  if (isPlainTarget.test(parseUnixUrl(text)?.target ?? ' ')) return { value: text };
+  if (target.test(parseUnixUrl(text)?.target ?? ' ')) return { value: text };
   const written = unixSpelling(text) ?? 'unix:/run/app.sock';
   return { refused: `write the path of a socket, as \`${written}\`` };
 }
 
 /** A path at a server, without a query or a `*`. */
-const isPlainTarget = /^[^\s?#*\\]*$/;
+const plainTarget = /^[^\s?#*\\]*$/;
 
 /** Whether a text is a URL rather than the name of a file. */
 export function isUrl(text: string): boolean {

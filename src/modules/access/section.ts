@@ -23,7 +23,7 @@ const country: ValueParser<string> = (text) => {
  * unix socket.
  */
 const deciderUrl: ValueParser<string> = (value) =>
-  unixUrl(value) ??
+  unixUrl(value, /^[^\s#\\]*$/) ??
   (/^https?:\/\/[^\s/?#@\\]+(?:[/?][^\s#\\]*)?$/i.test(value) && URL.canParse(value)
     ? { value }
     : { refused: 'write the URL of a server, such as `http://127.0.0.1:9091/api/authz`' });

@@ -155,6 +155,7 @@ export class Connection {
 
   /** Gives the connection away, after the rest of the content of a request. */
   switchProtocol(message: IncomingMessage): void {
+    this.#parsedRequests += 1;
     if (message.complete) this.reader = 'other';
     else this.#switching = message;
   }

@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../../http/reply.ts';
 import { respelledReply } from '../../http/respelled.ts';
@@ -58,7 +58,10 @@ export class UpgradeHandler {
     const { socket } = request;
     const upgrade = { ...request, start: this.#parts.start(request) };
     socket.on('error', () => socket.destroy());
-    const unfinished = this.#parts.connections.unfinished(socket);
+    // With content, `socket` is a stream over the connection.
+    const { peer } = request;
+    const unfinished =
+      peer instanceof Socket ? this.#parts.connections.unfinished(peer) : undefined;
     if (unfinished === undefined) {
       this.#begin(upgrade);
       return;

@@ -55,7 +55,10 @@ function client(t: TestContext, port: number) {
     socket,
     /** Resolves to all of it, once it contains a text. */
     async until(part: string): Promise<string> {
-      while (!received.includes(part)) await once(socket, 'data');
+      while (!received.includes(part)) {
+        assert.ok(!socket.readableEnded && !socket.destroyed, received);
+        await Promise.race(['data', 'end', 'close'].map((event) => once(socket, event)));
+      }
       return received;
     },
     /** Resolves to all of it at the end. */
