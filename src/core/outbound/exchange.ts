@@ -165,8 +165,10 @@ export class OutboundExchange implements ResponseHandler {
   }
 
   onResponseEnd(controller: Control): void {
-    // A reset is no end of content without a length.
-    if (this.connection?.hasBrokenOff === true && this.#isUnframed) {
+    // A reset is no end of content without a length. No client of a protocol ends
+    // content before its length; a visitor who was told the length would wait for the rest.
+    const isCut = this.connection?.hasBrokenOff === true && this.#isUnframed;
+    if (isCut || this.#isShort) {
       this.#fail(outboundFailure(connectionClosed()));
       return;
     }
@@ -179,6 +181,13 @@ export class OutboundExchange implements ResponseHandler {
 
   onResponseError(_: Control | null, error: Error): void {
     this.#fail(outboundFailure(error));
+  }
+
+  /** Whether content has ended before its Content-Length. */
+  get #isShort(): boolean {
+    const { status = 0 } = this.#head ?? {};
+    const hasContent = this.#method !== 'HEAD' && status !== 204 && status !== 304;
+    return hasContent && this.#missingBytes > 0 && this.#missingBytes < Infinity;
   }
 
   get #isUnframed(): boolean {

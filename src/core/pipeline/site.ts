@@ -117,11 +117,7 @@ export function createSite(parts: SiteParts): Site {
       guardedReply(access, { request, depth: 0 }, (admitted) =>
         upgradeRewritten(parts, fetchedRules, admitted),
       ),
-    forwardsUpgrade(request) {
-      const target = parts.rewriter.find(request)?.target;
-      const found = findRule('content.fetch', fetchedRules, { ...request, ...target });
-      return found !== undefined && isForwarded(found.stored.rule, request);
-    },
+    forwardsUpgrade: (request) => forwardsUpgrade(parts, fetchedRules, request),
     errorPage: (status, failed) => disk.errorPage(status, failed),
     findRule(request) {
       const found =
@@ -256,11 +252,18 @@ function hasPage(content: Precedence, request: PageRequest): boolean {
   return winner !== null && !(winner.status !== null && winner.status > 299 && winner.status < 400);
 }
 
-/** Whether a rule that has a usable source forwards a request for another protocol. */
-function isForwarded(rule: Rule, request: Pick<ContentRequest, 'method' | 'fields'>): boolean {
+/** Site.forwardsUpgrade. */
+function forwardsUpgrade(
+  { rewriter }: Pick<SiteParts, 'rewriter'>,
+  rules: RuleReader,
+  request: Parameters<Site['forwardsUpgrade']>[0],
+): boolean {
+  const target = rewriter.find(request)?.target;
+  const rule = findRule('content.fetch', rules, { ...request, ...target })?.stored.rule;
   try {
-    return upgradeOf(rule, request) !== undefined;
+    return rule !== undefined && upgradeOf(rule, request) !== undefined;
   } catch {
+    // The rule has no usable source.
     return false;
   }
 }

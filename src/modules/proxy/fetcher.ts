@@ -116,7 +116,7 @@ export function createFetcher(
         answer.discard();
         throw new Failure(
           'bad_gateway',
-          'The source switched to a protocol that was not asked for.',
+          'The source switched to a protocol that the request does not name.',
         );
       }
       const fields = [...fetched.fields, ...ownFields];
@@ -136,7 +136,7 @@ export function createFetcher(
   };
 }
 
-/** Whether a source has switched to protocols that it was asked for. */
+/** Whether a source has switched to protocols that a request names. */
 function isAmong(switched: string, asked: string): boolean {
   const names = listOf(switched);
   const all = new Set(listOf(asked));
@@ -155,10 +155,9 @@ function listOf(field: string): readonly string[] {
 const shares: Shares = {
   what: 'requests that other servers are answering',
   limit: 'fetches',
+  held: 'long',
   max: Infinity,
-  withoutKeyMax: Infinity,
   perAddressMax: fetchesPerAddressMax,
-  perKeyMax: Infinity,
 };
 
 function sourceStatusNote({ httpresponse }: FetchRule): string {

@@ -16,14 +16,14 @@ async function application(t: TestContext): Promise<string> {
     { shouldUpgradeCallback: ({ url }) => url !== '/plain' },
     (request, response) => {
       const { upgrade = 'none', 'http2-settings': settings = 'none' } = request.headers;
-      response.end(`${request.method} ${upgrade} ${settings} in HTTP`);
+      response.end([request.method, upgrade, settings, 'in HTTP'].join(' '));
     },
   );
   server.on('upgrade', (request: IncomingMessage, socket: Duplex, head: Buffer) => {
     void text(request).then((content) => {
-      const { upgrade, host, 'x-own': own } = request.headers;
+      const { upgrade, host, 'x-own': own, 'x-switch': other = upgrade } = request.headers;
       const said = [request.method, request.url, upgrade, own, host, content].join(' ');
-      const fields = `Connection: Upgrade\r\nUpgrade: ${request.headers['x-switch'] ?? upgrade}\r\n`;
+      const fields = `Connection: Upgrade\r\nUpgrade: ${String(other)}\r\n`;
       socket.write(`HTTP/1.1 101 Go\r\n${fields}X-Stream: 1\r\n\r\n${said}|`);
       if (head.length > 0) socket.unshift(head);
       socket.on('error', () => undefined).pipe(socket);
@@ -54,7 +54,7 @@ function client(t: TestContext, port: number) {
   return {
     socket,
     /** Resolves to all of it, once it contains a text. */
-    async until(part: string): Promise<string> {
+    until: async (part: string): Promise<string> => {
       while (!received.includes(part)) {
         assert.ok(!socket.readableEnded && !socket.destroyed, received);
         await Promise.race(['data', 'end', 'close'].map((event) => once(socket, event)));
@@ -62,7 +62,7 @@ function client(t: TestContext, port: number) {
       return received;
     },
     /** Resolves to all of it at the end. */
-    async whole(): Promise<string> {
+    whole: async (): Promise<string> => {
       if (!socket.readableEnded) await once(socket, 'end');
       return received;
     },
