@@ -93,7 +93,8 @@ function withScheme(proxy: string): string {
 }
 
 function notUrl(proxy: string): string {
-  return `--proxy ${proxy} is not a URL: write one such as --proxy http://127.0.0.1:3000, or --proxy unix:/run/app.sock.`;
+  const shapes = '--proxy http://127.0.0.1:3000, or --proxy unix:/run/app.sock';
+  return `--proxy ${proxy} is not a URL: write one such as ${shapes}.`;
 }
 
 function append(value: string, before: readonly string[] = []): readonly string[] {

@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { isIdempotent } from '../http/method.ts';
-import type { ClientRequest, ConnectionChoice, ResponseHandler } from './client-request.ts';
+import type { OutgoingRequest, ConnectionChoice, ResponseHandler } from './outgoing-request.ts';
 import { guardedConnector, type Connect } from './connector.ts';
 import { createLookup, type Lookup } from './dns-lookup.ts';
 import { OutboundExchange, type OutboundExchangeParts, type SourceResponse } from './exchange.ts';
@@ -13,7 +13,7 @@ import type { ServerPlace } from './place.ts';
 import type { PrivatePlace } from '../values/network/unix-socket.ts';
 
 /** A request to another server. */
-export interface OutboundRequest extends OutboundExchangeParts, ClientRequest {
+export interface OutboundRequest extends OutboundExchangeParts, OutgoingRequest {
   readonly method: string;
   /** The content; it is destroyed if the server does not read it. */
   readonly body: Readable | undefined;
@@ -59,7 +59,10 @@ interface DiallerOptions {
   readonly ca?: readonly string[] | undefined;
   readonly lookup?: Lookup;
   readonly localAddress?: string | undefined;
-  /** Whether the servers speak HTTP/2; `exchange` and requests for another protocol are in HTTP/1.1 all the same. */
+  /**
+   * Whether the servers speak HTTP/2; `exchange` and requests for another protocol are in HTTP/1.1
+   * all the same.
+   */
   readonly isHttp2?: boolean;
   /** Called for each connection, with its origin; returns what is called at its end. */
   readonly connected?: (origin: string) => () => void;
@@ -129,7 +132,7 @@ export function createConnector(options: Omit<DiallerOptions, 'timeoutMs'>): Con
 /** The clients of a dialler. */
 interface Clients {
   /** Sends a request in the version of HTTP that the servers speak. */
-  send(request: ClientRequest, handler: ResponseHandler, how: ConnectionChoice): void;
+  send(request: OutgoingRequest, handler: ResponseHandler, how: ConnectionChoice): void;
   sendHttp1: Clients['send'];
   /** Waits for the requests in flight, then closes the connections. */
   close(): Promise<void>;
@@ -143,7 +146,7 @@ interface ClientsOptions extends Pick<DiallerOptions, 'timeoutMs' | 'isHttp2'> {
   readonly connected: DiallerOptions['connected'] | undefined;
 }
 
-/** Makes clients. `timeoutMs` limits the wait for a header section and for each piece of content. */
+/** Makes clients. `timeoutMs` limits the waits for a header section and for content. */
 function createClients({ connect, timeoutMs, isHttp2, connected }: ClientsOptions): Clients {
   const { connect: connectTo, cut } = cuttable(connect, connected);
   const http1 = new Http1Client({ connect: connectTo, timeoutMs });
@@ -199,7 +202,7 @@ function cuttable(
   };
 }
 
-/** The origin of a server, as ClientRequest has it. */
+/** The origin of a server, as OutgoingRequest has it. */
 function nameOf({ url, socketPath }: ServerPlace): string {
   return socketPath === undefined ? url.origin : `unix:${socketPath}`;
 }

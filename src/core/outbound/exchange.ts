@@ -3,7 +3,7 @@ import { fieldLines } from '../http/reply.ts';
 import type { Cancellation } from '../values/cancellation.ts';
 import { Failure } from '../values/failure.ts';
 import { informationalMax, outboundUnreadBytesMax } from './limits.ts';
-import type { Control, ResponseHandler } from './client-request.ts';
+import type { Control, ResponseHandler } from './outgoing-request.ts';
 import type { ConnectionInfo } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, outboundFailure } from './failure.ts';
@@ -44,8 +44,8 @@ export interface OutboundExchangeParts {
 }
 
 /**
- * One request to another server and its response, driven by the client that sends it. `answer` rejects
- * with the Failures of outboundFailure, and with `bad_gateway` if the exchange was aborted. It
+ * One request to another server and its response, driven by the client that sends it. `answer`
+ * rejects with the Failures of outboundFailure, and with `bad_gateway` if the exchange was aborted. It
  * reads no more ahead of the reader than the socket has delivered, and Node's 64 KiB.
  */
 export class OutboundExchange implements ResponseHandler {

@@ -1,10 +1,14 @@
 import { Failure, lacksDescriptors, tooManyOpenFiles } from '../values/failure.ts';
 
-/** The codes of this server's own errors of connections. */
+/** The code of connectionClosed(). */
 export const closedCode = 'WAYMARK_CLOSED';
+/** The code of connectTimedOut(). */
 export const connectTimeoutCode = 'WAYMARK_CONNECT_TIMEOUT';
+/** The code of timedOut(). */
 export const timeoutCode = 'WAYMARK_TIMEOUT';
+/** The code of brokenAnswer(). */
 export const malformedCode = 'WAYMARK_MALFORMED';
+/** The code of notCarried(). */
 export const requestCode = 'WAYMARK_REQUEST';
 
 const timeouts = new Set(['ETIMEDOUT', connectTimeoutCode, timeoutCode]);

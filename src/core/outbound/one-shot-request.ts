@@ -1,7 +1,7 @@
 import { headerFieldsMax } from '../http/limits.ts';
 import { fieldLines } from '../http/reply.ts';
 import { oneShotContentBytesMax, informationalMax } from './limits.ts';
-import type { Control, ResponseHandler } from './client-request.ts';
+import type { Control, ResponseHandler } from './outgoing-request.ts';
 import type { ConnectionInfo } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, isLostConnection } from './failure.ts';

@@ -10,7 +10,7 @@ export interface ServerPlace {
   readonly serverName: string | undefined;
 }
 
-/** Where the server of an origin is; see ClientRequest. */
+/** Where the server of an origin is; see OutgoingRequest. */
 export function placeOf(origin: string, serverName?: string): ServerPlace {
   if (!origin.startsWith(unixScheme)) {
     return { url: new URL(origin), socketPath: undefined, serverName };

@@ -22,8 +22,7 @@ import { Failure } from '../values/failure.ts';
 import { accessOf, proxyName, type Rule } from '../../modules/rules/rule.ts';
 import type { GenericPages } from '../../modules/rules/pages/generic-pages.ts';
 import type { StoredPages } from '../../modules/rules/pages/stored-pages.ts';
-import { upgradeOf } from '../../modules/proxy/fetch-plan.ts';
-import type { Fetcher, SwitchedProtocol } from '../../modules/proxy/fetcher.ts';
+import { passesUpgrade, type Fetcher, type SwitchedProtocol } from '../../modules/proxy/fetcher.ts';
 import type { RenderedPages, RowReader } from '../../modules/rendering/rendered-pages.ts';
 import { withConfiguredRules } from '../../modules/rules/configured-rules.ts';
 import { findRule } from '../../modules/rules/find.ts';
@@ -259,13 +258,8 @@ function forwardsUpgrade(
   request: Parameters<Site['forwardsUpgrade']>[0],
 ): boolean {
   const target = rewriter.find(request)?.target;
-  const rule = findRule('content.fetch', rules, { ...request, ...target })?.stored.rule;
-  try {
-    return rule !== undefined && upgradeOf(rule, request) !== undefined;
-  } catch {
-    // The rule has no usable source.
-    return false;
-  }
+  const found = findRule('content.fetch', rules, { ...request, ...target });
+  return found !== undefined && passesUpgrade(found.stored.rule, request);
 }
 
 /**

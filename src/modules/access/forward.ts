@@ -16,7 +16,7 @@ type ForwardDecision =
 
 /** The server that `forward` names, and the fields of its answers that `copy` names. */
 export interface ForwardTo {
-  /** As in ClientRequest. */
+  /** As in OutgoingRequest. */
   readonly origin: string;
   readonly target: string;
   readonly copy: readonly string[];

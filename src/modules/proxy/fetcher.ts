@@ -136,6 +136,19 @@ export function createFetcher(
   };
 }
 
+/** Whether a rule that has a usable source passes a request for another protocol on. */
+export function passesUpgrade(
+  rule: FetchRule,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+): boolean {
+  try {
+    return upgradeOf(rule, request) !== undefined;
+  } catch {
+    // The rule has no usable source.
+    return false;
+  }
+}
+
 /** Whether a source has switched to protocols that a request names. */
 function isAmong(switched: string, asked: string): boolean {
   const names = listOf(switched);

@@ -140,8 +140,8 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
   },
   host: {
     about:
-      'The Host that the application gets: that of the client, that of its source (`localhost` for a ' +
-      'unix socket), or a name.',
+      'The Host that the application gets: that of the client, that of its source (`localhost` ' +
+      'for a unix socket), or a name.',
     example: 'source',
   },
   timeout: {

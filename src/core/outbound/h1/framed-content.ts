@@ -17,8 +17,8 @@ type Done = (error?: Error | null) => void;
 
 /**
  * Frames the content of a request for its connection: as it is, or in chunks with a trailer section
- * (RFC 9112 §7.1). Fails with notCarried() for content of another length than its Content-Length, and
- * with the error of a write. It never ends the connection.
+ * (RFC 9112 §7.1). Fails with notCarried() for content of another length than its Content-Length,
+ * and with the error of a write. It never ends the connection.
  */
 export class FramedContent extends Writable {
   /** Whether all of the content has been written. */

@@ -1,5 +1,5 @@
 import type { FieldList } from '../../http/reply.ts';
-import type { ClientRequest } from '../client-request.ts';
+import type { OutgoingRequest } from '../outgoing-request.ts';
 import { notCarried } from '../failure.ts';
 import { headerBlockBytesMax, requestLineBytesMax } from '../../http/limits.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
@@ -27,7 +27,7 @@ const framingFields: ReadonlySet<string> = new Set([
 const expectsContent: ReadonlySet<string> = new Set(['PATCH', 'POST', 'PUT']);
 
 /** The head of a request, and what the client has to know of it. */
-export interface RequestHead {
+export interface OutgoingHead {
   /** In latin1. */
   readonly text: string;
   /** The length of the content; undefined for chunks. */
@@ -40,7 +40,7 @@ export interface RequestHead {
  * Makes the head of a request to a server with a URL (RFC 9112 §3, §5). Throws notCarried()
  * for a request that HTTP/1.1 cannot carry.
  */
-export function requestHead(request: ClientRequest, { host: authority }: URL): RequestHead {
+export function requestHead(request: OutgoingRequest, { host: authority }: URL): OutgoingHead {
   const { method, target, fields, body, upgrade, expectsContinue } = request;
   if (!namePattern.test(method) || !targetPattern.test(target)) throw notCarried();
   let host = authority;

@@ -1,9 +1,9 @@
 import { isIdempotent } from '../../http/method.ts';
-import type { ClientRequest, ConnectionChoice, ResponseHandler } from '../client-request.ts';
+import type { OutgoingRequest, ConnectionChoice, ResponseHandler } from '../outgoing-request.ts';
 import type { Connect } from '../connector.ts';
 import { outboundConnectionsMax } from '../limits.ts';
 import { placeOf, type ServerPlace } from '../place.ts';
-import { requestHead, type RequestHead } from './heads.ts';
+import { requestHead, type OutgoingHead } from './heads.ts';
 import { Http1Connection, type ConnectionPool, type Http1Request } from './http1-connection.ts';
 import {
   outboundCheckMs,
@@ -41,7 +41,7 @@ export class Http1Client {
    * Sends a request. With `alone`, and after close, over a connection that no other request uses;
    * so does one with a preamble, or for another protocol.
    */
-  send(request: ClientRequest, handler: ResponseHandler, how: ConnectionChoice): void {
+  send(request: OutgoingRequest, handler: ResponseHandler, how: ConnectionChoice): void {
     const { preamble, upgrade, origin } = request;
     const isShared =
       how === 'pooled' &&
@@ -51,7 +51,7 @@ export class Http1Client {
     const name = serverNameOf(request);
     const shared = isShared ? this.#shared(origin, name) : undefined;
     const place = shared?.place ?? placeOf(origin, name);
-    let head: RequestHead;
+    let head: OutgoingHead;
     try {
       head = requestHead(request, place.url);
     } catch (error) {
@@ -87,7 +87,7 @@ export class Http1Client {
     return pool;
   }
 
-  #openAlone(place: ServerPlace, { preamble, upgrade }: ClientRequest): Pool {
+  #openAlone(place: ServerPlace, { preamble, upgrade }: OutgoingRequest): Pool {
     const pool = this.#open({ place, preamble, isStream: upgrade !== undefined }, () => {
       this.#alone.delete(pool);
     });
@@ -118,7 +118,7 @@ export class Http1Client {
 /**
  * The name that TLS checks, if it is not that of the origin: by default that of the Host field.
  */
-function serverNameOf({ origin, serverName, fields }: ClientRequest): string | undefined {
+function serverNameOf({ origin, serverName, fields }: OutgoingRequest): string | undefined {
   if (!origin.startsWith('https:')) return undefined;
   if (serverName !== undefined) return serverName;
   const at = fields.findIndex((name, place) => place % 2 === 0 && name.toLowerCase() === 'host');

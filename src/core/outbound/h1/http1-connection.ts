@@ -1,13 +1,13 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
-import type { ClientRequest, Control, ResponseHandler } from '../client-request.ts';
+import type { OutgoingRequest, Control, ResponseHandler } from '../outgoing-request.ts';
 import type { ConnectionInfo } from '../connection.ts';
 import { hasBrokenOff } from '../connection-end.ts';
 import { brokenAnswer, connectionClosed, isNotCarried, timedOut } from '../failure.ts';
 import { RequestContent } from '../request-content.ts';
 import { FramedContent } from './framed-content.ts';
-import { HeadReader, parseResponseHead, type RequestHead } from './heads.ts';
+import { HeadReader, parseResponseHead, type OutgoingHead } from './heads.ts';
 import type { ResponseContent } from './response-content.ts';
 import type { TurnWriteBatcher } from './turn-write-batcher.ts';
 
@@ -24,8 +24,8 @@ export interface ConnectionPool {
 
 /** A request with its head and the receiver of its response. */
 export interface Http1Request {
-  readonly request: ClientRequest;
-  readonly head: RequestHead;
+  readonly request: OutgoingRequest;
+  readonly head: OutgoingHead;
   readonly handler: ResponseHandler;
 }
 
@@ -108,8 +108,8 @@ export class Http1Connection implements Control, ConnectionInfo {
 
   #sendContent(
     body: Readable,
-    { trailers, expectsContinue = false }: ClientRequest,
-    { length }: RequestHead,
+    { trailers, expectsContinue = false }: OutgoingRequest,
+    { length }: OutgoingHead,
   ): void {
     const framed = new FramedContent(this.#socket, { length, trailers });
     const broken = (error: Error): void => {

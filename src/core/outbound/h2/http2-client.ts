@@ -1,7 +1,7 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { headerBlockBytesMax, headerFieldsMax } from '../../http/limits.ts';
 import { Failure } from '../../values/failure.ts';
-import type { ClientRequest, ConnectionChoice, ResponseHandler } from '../client-request.ts';
+import type { OutgoingRequest, ConnectionChoice, ResponseHandler } from '../outgoing-request.ts';
 import type { ConnectionInfo } from '../connection.ts';
 import type { Connect } from '../connector.ts';
 import { connectionClosed, timedOut } from '../failure.ts';
@@ -44,7 +44,7 @@ export class Http2Client {
    * Sends a request. With `alone`, and after close, over a session that no other request uses; so
    * does one with a preamble.
    */
-  send(request: ClientRequest, exchange: ResponseHandler, how: ConnectionChoice): void {
+  send(request: OutgoingRequest, exchange: ResponseHandler, how: ConnectionChoice): void {
     const { origin, serverName, preamble } = request;
     const isAlone = how === 'alone' || this.#isClosed || preamble !== undefined;
     const key = `${origin} ${serverName ?? ''}`;
@@ -68,7 +68,7 @@ export class Http2Client {
 
 /** The sessions with one server. */
 class Pool {
-  readonly #place: ServerPlace & Pick<ClientRequest, 'preamble'>;
+  readonly #place: ServerPlace & Pick<OutgoingRequest, 'preamble'>;
   readonly #options: Http2ClientOptions;
   readonly #onEmpty: () => void;
   readonly #sessions = new Set<OpenSession>();
@@ -79,7 +79,7 @@ class Pool {
   readonly #ended = Promise.withResolvers<undefined>();
 
   constructor(
-    place: ServerPlace & Pick<ClientRequest, 'preamble'>,
+    place: ServerPlace & Pick<OutgoingRequest, 'preamble'>,
     options: Http2ClientOptions,
     onEmpty: () => void,
   ) {
@@ -88,7 +88,7 @@ class Pool {
     this.#onEmpty = onEmpty;
   }
 
-  send(request: ClientRequest, exchange: ResponseHandler): void {
+  send(request: OutgoingRequest, exchange: ResponseHandler): void {
     const free = this.#free();
     if (free !== undefined) {
       this.#start(free, request, exchange);
@@ -132,7 +132,7 @@ class Pool {
     return this.#sessions.size < http2SessionsMax;
   }
 
-  #start(one: OpenSession, request: ClientRequest, exchange: ResponseHandler): void {
+  #start(one: OpenSession, request: OutgoingRequest, exchange: ResponseHandler): void {
     if (one.session.closed || one.session.destroyed) {
       exchange.onResponseError(null, connectionClosed());
       return;

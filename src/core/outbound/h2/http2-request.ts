@@ -2,7 +2,7 @@ import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 
 import type { Readable } from 'node:stream';
 import type { FieldList } from '../../http/reply.ts';
 import { Failure } from '../../values/failure.ts';
-import type { ClientRequest, Control, ResponseHandler } from '../client-request.ts';
+import type { OutgoingRequest, Control, ResponseHandler } from '../outgoing-request.ts';
 import { connectionClosed } from '../failure.ts';
 import { placeOf } from '../place.ts';
 import { RequestContent } from '../request-content.ts';
@@ -30,7 +30,7 @@ export class Http2Request {
 
   constructor(
     session: ClientHttp2Session,
-    request: ClientRequest,
+    request: OutgoingRequest,
     exchange: ResponseHandler,
     timeoutMs: number,
   ) {
@@ -63,7 +63,7 @@ export class Http2Request {
     if (request.body !== undefined) this.#send(request, this.#stream);
   }
 
-  #open(session: ClientHttp2Session, request: ClientRequest): ClientHttp2Stream {
+  #open(session: ClientHttp2Session, request: OutgoingRequest): ClientHttp2Stream {
     const { method, target, origin, body, trailers, expectsContinue = false } = request;
     const { host, protocol } = placeOf(origin).url;
     const { host: authority = host, ...fields } = headersOf(request.fields);
@@ -84,7 +84,7 @@ export class Http2Request {
   }
 
   #send(
-    { body, trailers, expectsContinue = false }: ClientRequest,
+    { body, trailers, expectsContinue = false }: OutgoingRequest,
     stream: ClientHttp2Stream,
   ): void {
     this.#content = new RequestContent(body as Readable, stream, {

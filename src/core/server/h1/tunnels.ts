@@ -18,8 +18,8 @@ interface TunnelPlace {
 }
 
 /**
- * The connections to sources that have switched protocols, such as websockets. Bytes pass both ways, at the pace of the slower side. They belong to
- * the port and survive a reload.
+ * The connections to sources that have switched protocols, such as websockets. Bytes pass both
+ * ways, at the pace of the slower side. They belong to the port and survive a reload.
  */
 export class Tunnels {
   readonly #open = new Set<Tunnel>();

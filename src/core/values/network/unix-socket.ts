@@ -11,7 +11,7 @@ export interface UnixSocket {
 export type PrivatePlace = Cidr | UnixSocket;
 
 /** A server on a unix socket, in the form of nginx. */
-export interface UnixUrl {
+interface UnixUrl {
   readonly socketPath: string;
   /** The path, and a query, at the server; empty if the text has none. */
   readonly target: string;

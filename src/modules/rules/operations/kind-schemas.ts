@@ -51,7 +51,8 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
       methods: {
         type: 'array',
         description:
-          'the methods that are passed on, GET and HEAD by default; UPGRADE means websockets and other protocols',
+          'the methods that are passed on, GET and HEAD by default; UPGRADE means websockets and ' +
+          'other protocols',
         minItems: 1,
         maxItems: 32,
         items: {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { headerBlockBytesMax } from '../../../../src/core/http/limits.ts';
-import type { ClientRequest } from '../../../../src/core/outbound/client-request.ts';
+import type { OutgoingRequest } from '../../../../src/core/outbound/outgoing-request.ts';
 import { requestCode } from '../../../../src/core/outbound/failure.ts';
 import {
   HeadReader,
@@ -16,17 +16,17 @@ import {
 } from '../../../../src/core/outbound/h1/response-content.ts';
 
 /** A request, by default a GET without content. */
-function request(options: Partial<ClientRequest> = {}): ClientRequest {
+function request(options: Partial<OutgoingRequest> = {}): OutgoingRequest {
   const origin = 'http://src.example:8080';
   return { origin, target: '/a?b', method: 'GET', fields: [], body: undefined, ...options };
 }
 
-function headOf(options: Partial<ClientRequest> = {}): string {
+function headOf(options: Partial<OutgoingRequest> = {}): string {
   return requestHead(request(options), new URL('http://src.example:8080')).text;
 }
 
 /** The lines of a head between the request line with Host and Connection, and its end. */
-function linesOf(options: Partial<ClientRequest>): readonly string[] {
+function linesOf(options: Partial<OutgoingRequest>): readonly string[] {
   return headOf(options).split('\r\n').slice(3, -2);
 }
 
@@ -49,7 +49,7 @@ suite('the head of a request', () => {
     );
   });
 
-  const framings: readonly (readonly [string, Partial<ClientRequest>, readonly string[]])[] = [
+  const framings: readonly (readonly [string, Partial<OutgoingRequest>, readonly string[]])[] = [
     ['no content', {}, []],
     ['no content of a DELETE', { method: 'DELETE' }, []],
     ['no content of a POST', { method: 'POST' }, ['content-length: 0']],
@@ -74,7 +74,7 @@ suite('the head of a request', () => {
     });
   }
 
-  const refused: Readonly<Record<string, Partial<ClientRequest>>> = {
+  const refused: Readonly<Record<string, Partial<OutgoingRequest>>> = {
     'a line end in the target': { target: '/a HTTP/1.1\r\nx: y' },
     'a target that is not a path': { target: 'http://other.example/' },
     'a space in the method': { method: 'GET /' },

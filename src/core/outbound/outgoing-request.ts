@@ -3,7 +3,7 @@ import type { FieldList } from '../http/reply.ts';
 import type { ConnectionInfo } from './connection.ts';
 
 /** A request as the client of one version of HTTP sends it. */
-export interface ClientRequest {
+export interface OutgoingRequest {
   /**
    * The server: `scheme://host[:port]` of http or https, or `unix:/path` for HTTP over a unix
    * socket.
