@@ -45,8 +45,8 @@ export interface OutboundExchangeParts {
 
 /**
  * One request to another server and its response, driven by the client that sends it. `answer`
- * rejects with the Failures of outboundFailure, and with `bad_gateway` if the exchange was aborted. It
- * reads no more ahead of the reader than the socket has delivered, and Node's 64 KiB.
+ * rejects with the Failures of outboundFailure, and with `bad_gateway` if the exchange was aborted.
+ * It reads no more ahead of the reader than the socket has delivered, and Node's 64 KiB.
  */
 export class OutboundExchange implements ResponseHandler {
   readonly answer: Promise<SourceResponse>;
