@@ -11,6 +11,7 @@ import type { FolderSettings } from '../../core/config/read.ts';
 import { configAfterReload } from '../../core/config/restart.ts';
 import { watchConfig } from '../../core/config/watch.ts';
 import { openData } from '../open-data.ts';
+import { backgroundTasks } from './assembly/background.ts';
 import { makeFirstKey } from './assembly/first-start.ts';
 import { startWaymark, type Waymark } from '../../main.ts';
 import { prepareData } from './assembly/prepare-data.ts';
@@ -241,10 +242,11 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
   const { predecessor, sockets } = inheritance;
   let current = config;
   let pending: readonly ConfigResult[] = [];
+  const tasks = backgroundTasks(logs);
   // A worker that starts later gets the certificates that the others use, not the current files.
-  const dependencies = { log: silentLog, now };
+  const dependencies = { log: silentLog, now, tasks };
   const certificates = await Certificates.open(config.tls.certificates, undefined, dependencies);
-  const workers = new Workers(['serve', '--config', file], logs.log, () => ({
+  const workers = new Workers(['serve', '--config', file], { log: logs.log, tasks }, () => ({
     config: {
       ...current,
       tls: { ...current.tls, certificates: certificates.activeCertificates() },
@@ -252,17 +254,10 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
     pending,
     sockets,
   }));
-  const signals = handleSignals(context, {
-    kill: () => {
-      workers.kill();
-    },
-    reopenLogs: () => {
-      workers.reopenLogs();
-    },
-  });
-  const given = { predecessor, signal: signals.stopping };
+  const signals = handleSignals(context, workers);
+  const given = { predecessor, signal: signals.stopping, tasks };
   const prepared = await prepareData(config, logs, given).catch(async (error: unknown) => {
-    await certificates.close();
+    await tasks.stop();
     throw error;
   });
   try {
@@ -304,6 +299,7 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
   } finally {
     await certificates.close();
     await prepared.release();
+    await tasks.stop();
   }
 }
 
@@ -453,6 +449,7 @@ async function serveUntil(
     if (message.kind === 'access-lines') running?.liveAccess.receive(message.lines);
     if (message.kind === 'get-metrics' || message.kind === 'all-metrics') metrics.handle(message);
     if (message.kind === 'token') tokens.handle(message);
+    if (message.kind === 'counted-token') tokens.handleCounted(message);
   });
   running = await startServing(config, logs, {
     store,
@@ -460,6 +457,7 @@ async function serveUntil(
     isPrimary,
     gather: () => metrics.gather(),
     takeToken: (order) => tokens.take(order),
+    counter: tokens.counter,
     ticketKey: leader.ticketKey,
     accessPeers: {
       watch: (isWatching) => {
@@ -551,7 +549,7 @@ interface Signals {
  */
 function handleSignals(
   { logs, terminal }: ServeContext,
-  workers?: { readonly kill: () => void; readonly reopenLogs: () => void },
+  workers?: Pick<Workers, 'kill' | 'reopenLogs'>,
 ): Signals {
   const logsToTerminal = terminal.out.isTTY === true;
   const names = ['SIGTERM', 'SIGINT', ...(logsToTerminal ? ['SIGHUP'] : [])];

@@ -131,6 +131,7 @@ function statusParts(
     memory: state.memory,
     hosts: state.hostStates,
     rowChecks: state.rowChecks,
+    tasks: state.tasks,
   };
 }
 
