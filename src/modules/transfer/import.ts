@@ -16,6 +16,7 @@ import type {
   VkClaim,
 } from '../../core/log/store.ts';
 import type { Scope } from '../../core/values/key.ts';
+import { outerAsset } from '../rules/bounds/rules.ts';
 import { wideSetting } from '../rules/bounds/wide-settings.ts';
 import {
   exportedFields,
@@ -126,7 +127,8 @@ export async function importAll(
   requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, accessNames, isStrict, newId });
   const reasonOf = (line: ImportLine): string | undefined =>
-    outsideReason(line, bounds) ?? (line.family === 'webhook' ? hooksRefused : undefined);
+    outsideReason(parts.store, line, bounds) ??
+    (line.family === 'webhook' ? hooksRefused : undefined);
   const unreadable = [...lines.refused];
   const ready: ImportLine[] = [];
   for (const line of lines.ready) {
@@ -314,6 +316,7 @@ function commitLines(
 
 /** Why a bound key cannot import a line; undefined if it can. */
 function outsideReason(
+  reads: Reads,
   { family, text }: ImportLine,
   bounds: Bounds | undefined,
 ): string | undefined {
@@ -324,8 +327,10 @@ function outsideReason(
   if (!isRuleInside(bounds, { ...rule, origin, path })) {
     return `${known}, and ${origin} ${path.slice(0, 80)} is outside.`;
   }
-  const wide = wideSetting(rule, rule, bounds);
-  return wide && `${known}, and ${wide.says}.`;
+  const says =
+    outerAsset(reads, { asset: rule.asset, before: undefined }, bounds) ??
+    wideSetting(rule, rule, bounds)?.says;
+  return says && `${known}, and ${says}.`;
 }
 
 /** For a bound key, the vk of an export is that of a record only if it sees the record. */

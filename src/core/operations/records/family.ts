@@ -8,6 +8,7 @@ import type { FieldWrite } from './placement.ts';
 import type { WriteReport } from './commit-once.ts';
 import type { RecordRevert, RevertRequest, RevertSelection } from './revert.ts';
 import type { RecordPart, RecordSchema } from './schema.ts';
+import type { Reader, ShowFields } from './shown.ts';
 
 /** The fields of a record: its id, its `_unknowns_`, and those of its family. */
 export interface RecordFields {
@@ -43,9 +44,6 @@ export interface RecordParts {
   /** Runs a large invalidate in another thread. Rejects as runRevert does. */
   readonly revertInThread: (request: RevertRequest) => Promise<WriteReport>;
 }
-
-/** Replaces what a caller may not see in fields that a record had, or that a row wrote. */
-export type MaskFields = (id: string, fields: JsonObject) => JsonObject;
 
 /** A call of an operation on the records of a family. */
 export interface FamilyCall {
@@ -197,8 +195,8 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
 
   /** Which rows of a history a caller sees; by default all. */
   shownRows?(reads: Reads, id: string): (seq: number) => boolean;
-  /** Makes the mask of the past for a caller; by default a reader sees all of it. */
-  mask?(reads: Reads, call: Pick<Call, 'caller'>): MaskFields;
+  /** See shownTo; by default a reader sees all versions of a record. */
+  shown?(states: readonly Reads[], reader: Reader): ShowFields;
 
   readonly list: RecordList<R>;
 }

@@ -1,3 +1,4 @@
+import { differingNames } from '../../../core/operations/records/shown.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { parseJson } from '../../../core/values/json/exact-number.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
@@ -58,9 +59,9 @@ export const tableFamily: RecordFamily<TableParts, TableDefinition> = {
   review: (edit, parts) => reviewSchemaChange(edit, parts),
   reviewSchema: schemaChangeReport,
   afterRevert: (reads, records) =>
-    records.flatMap(({ id, becomes, fields }) => {
+    records.flatMap(({ id, becomes, now = {}, then = {} }) => {
       const stored = reads.tableById(id);
-      const isSchema = becomes === 'changed' && Object.hasOwn(fields, 'schema');
+      const isSchema = becomes === 'changed' && differingNames(now, then).includes('schema');
       if (!isSchema || stored === undefined || rowsOf(reads, stored) === 0) return [];
       return [{ family: 'table', id, action: 'edit', data: { rows_pending: true } } as const];
     }),

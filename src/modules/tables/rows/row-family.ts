@@ -8,7 +8,7 @@ import {
 import { needsUser } from '../../../core/http/visitor.ts';
 import { fieldOf, sameScalar, scalarOf, type Row } from '../row.ts';
 import { foldRow } from '../../../core/log/write/fold.ts';
-import type { TableDefinition } from '../table.ts';
+import type { StoredTable, TableDefinition } from '../table.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { addressNetwork } from '../../../core/values/network/cidr.ts';
 import { hasScope } from '../../../core/values/key.ts';
@@ -17,6 +17,7 @@ import type { Call } from '../../../core/operations/operation.ts';
 import { requireKnownFields } from '../../../core/operations/problems.ts';
 import { repeatWindowMs } from '../../../core/operations/records/idempotency.ts';
 import { seqOfMoment } from '../../../core/operations/records/moment.ts';
+import { type Reader, type ShowFields } from '../../../core/operations/records/shown.ts';
 import type { RecordRevert } from '../../../core/operations/records/revert.ts';
 import type {
   FamilyCall,
@@ -77,6 +78,7 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
   problems: () => [],
   isWithin: (reads, id, { table }) => tableOfRow(reads, id) === table,
   requireRevertible: requireFreeKeys,
+  shown: shownRows,
 
   list: {
     filters: rowFilters,
@@ -86,6 +88,32 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
     columns: { ID: 'id', SEQ: ({ seq }) => JSON.stringify(seq), FIELDS: fieldsCell },
   },
 };
+
+/**
+ * What a reader sees of versions of rows: by a scope for the rows of the table, all but what is
+ * write-only; where anonymous callers may read, a version that is the current one.
+ */
+function shownRows(states: readonly Reads[], reader: Reader): ShowFields {
+  const [reads] = states;
+  // A history asks for many versions of one row.
+  let last: { readonly id: string; readonly stored: StoredTable | undefined } | undefined;
+  return (id, fields) => {
+    if (last?.id !== id) last = { id, stored: reads && tableHaving(reads, id) };
+    const { stored } = last;
+    if (reads === undefined || stored === undefined) return {};
+    const { read } = accessTo(stored.table, reader, undefined);
+    const isCurrent = (): boolean =>
+      states.some((state) => sameJson({ ...fields, id }, (state.row(id)?.row ?? null) as Json));
+    if (read !== 'scope' && (read !== 'anonymous' || !isCurrent())) return {};
+    return withoutHidden(rowTable(reads, stored).hidden, fields);
+  };
+}
+
+/** The table that a row is, or was, in. */
+export function tableHaving(reads: Reads, rowId: string): StoredTable | undefined {
+  const name = tableOfRow(reads, rowId);
+  return name === undefined ? undefined : reads.table(name);
+}
 
 /** The fields of a row in one cell. */
 function fieldsCell({ id: _id, seq: _seq, table: _table, ...fields }: JsonObject): string {
@@ -203,9 +231,6 @@ function rowsFor(given: FamilyCall, reads: Reads, parts: RowParts): RecordFamily
         visibleReference(open, reads, refersTo, value),
       ),
     view: (row, written) => rowView(open, row, written),
-    mask: () => (_id, fields) => {
-      return access.read === 'scope' ? withoutHidden(table.hidden, fields) : {};
-    },
     requireRevertAccess(now, v) {
       requireRevertAccess(open, now, v);
     },
@@ -372,7 +397,7 @@ function idByKey(v: JsonObject, reads: Reads, table: RowTable): string | undefin
 }
 
 /** The table that a row is or was in; undefined for an unknown id. */
-export function tableOfRow(reads: Pick<Reads, 'row' | 'rows'>, id: string): string | undefined {
+function tableOfRow(reads: Pick<Reads, 'row' | 'rows'>, id: string): string | undefined {
   const now = reads.row(id)?.row.table;
   if (now !== undefined) return now;
   const [first] = reads.rows('record', id);
