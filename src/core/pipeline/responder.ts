@@ -217,7 +217,9 @@ export class Responder {
     };
     const { serving, nowMs } = this.#moment;
     const { site, visitors, config } = serving;
-    const token = previewToken(incoming.fields.cookie);
+    // A browser keeps a worker when the preview has ended.
+    const isWorker = incoming.fields['service-worker'] === 'script';
+    const token = isWorker ? undefined : previewToken(incoming.fields.cookie);
     const preview = token === undefined ? undefined : serving.previews.find(token, nowMs);
     if (body !== undefined) passContentOn(body);
     const visitor = visitors.visitorOf(incoming);
