@@ -5,7 +5,7 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../core/values/clock.ts';
-import { isUrl } from '../../core/config/addresses.ts';
+import { isServer } from '../../core/config/addresses.ts';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { FolderSettings } from '../../core/config/read.ts';
 import { configAfterReload } from '../../core/config/restart.ts';
@@ -62,7 +62,8 @@ export const defineServe: DefineCommand = (command, terminal) => {
     .argument('[dir]', 'a folder to serve')
     .option(
       '--proxy <url>',
-      'an application that answers for all paths; with dir, for those without a file',
+      'an application (a URL, or unix:/run/app.sock) that answers for all paths; with dir, for ' +
+        'those without a file',
       withScheme,
     )
     .option(
@@ -82,7 +83,7 @@ function servedOf(folder: string | undefined, options: ServeOptions, terminal: T
   if (folder !== undefined) return folderOf(folder, options);
   const { proxy } = options;
   if (proxy === undefined) return iniFileOf(options, terminal);
-  if (isUrl(proxy)) return proxy;
+  if (isServer(proxy)) return proxy;
   throw new UsageError(notUrl(proxy));
 }
 
@@ -93,7 +94,8 @@ function withScheme(proxy: string): string {
 }
 
 function notUrl(proxy: string): string {
-  return `--proxy ${proxy} is not a URL: write one such as --proxy http://127.0.0.1:3000.`;
+  const shapes = '--proxy http://127.0.0.1:3000, or --proxy unix:/run/app.sock';
+  return `--proxy ${proxy} is not a URL: write one such as ${shapes}.`;
 }
 
 function append(value: string, before: readonly string[] = []): readonly string[] {
@@ -113,7 +115,7 @@ function iniFileOf({ config, listen }: ServeOptions, terminal: Terminal): string
 
 function folderOf(folder: string, { config, proxy }: ServeOptions): string {
   if (config !== undefined) throw new UsageError('give a folder or --config, not both.');
-  if (proxy !== undefined && !isUrl(proxy)) throw new UsageError(notUrl(proxy));
+  if (proxy !== undefined && !isServer(proxy)) throw new UsageError(notUrl(proxy));
   if (isFolder(folder)) return folder;
   throw new UsageError(
     existsSync(folder)
@@ -136,10 +138,10 @@ async function serve(file: string, options: ServeOptions, terminal: Terminal): P
     const settings = { listen, proxy };
     const context = { ...serveContext(file, config, terminal), settings };
     const { log } = context.logs;
-    if (isFolder(file) || isUrl(file)) {
+    if (isFolder(file) || isServer(file)) {
       const { data } = config.server;
       const behind = proxy === undefined ? '' : `, and ${proxy}`;
-      const what = isUrl(file) ? file : `the files of ${resolve(file)}${behind}`;
+      const what = isServer(file) ? file : `the files of ${resolve(file)}${behind}`;
       log.info({}, `Serving ${what}. Page rules and keys are in ${data}.`);
     }
     const sockets = await closeUnused(inheritance, config.server.listen, log);
@@ -447,6 +449,7 @@ async function serveUntil(
     if (message.kind === 'access-lines') running?.liveAccess.receive(message.lines);
     if (message.kind === 'get-metrics' || message.kind === 'all-metrics') metrics.handle(message);
     if (message.kind === 'token') tokens.handle(message);
+    if (message.kind === 'counted-token') tokens.handleCounted(message);
   });
   running = await startServing(config, logs, {
     store,
@@ -454,6 +457,7 @@ async function serveUntil(
     isPrimary,
     gather: () => metrics.gather(),
     takeToken: (order) => tokens.take(order),
+    counter: tokens.counter,
     ticketKey: leader.ticketKey,
     accessPeers: {
       watch: (isWatching) => {
@@ -503,7 +507,7 @@ function configChanges(
   signal: AbortSignal,
   watching?: () => void,
 ): ConfigResults {
-  if (isUrl(file)) return [];
+  if (isServer(file)) return [];
   const isServed = isFolder(file);
   const read = () =>
     terminal.readConfig(file, isServed ? { folder: settings } : { isReload: true });

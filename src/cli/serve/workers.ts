@@ -180,6 +180,9 @@ export class Workers {
           case 'take-token':
             this.#tokens.handle(message, worker);
             break;
+          case 'count-token':
+            this.#tokens.count(message, worker, this.#serving);
+            break;
           case 'get-all-metrics':
           case 'own-metrics':
             void this.#metrics.handle(message, worker, this.#running);

@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
+import type { HttpVersion } from '../http/request.ts';
 import type { Cancellation } from '../values/cancellation.ts';
 import type { Failure } from '../values/failure.ts';
 import type { Peer } from './peer.ts';
-
-/** A version of HTTP that the server speaks. */
-export type HttpVersion = '1.0' | '1.1' | '2';
 
 /** The head of a request as it was sent, from any parser. */
 export interface MessageHead {
@@ -45,7 +43,9 @@ export interface Arrived {
 export interface UpgradeRequest extends Arrived {
   /** The connection, or the stream. */
   readonly socket: Duplex;
-  /** What the client has sent behind the head. */
+  /** The content; undefined for a request that announces none. */
+  readonly body: RequestBody | undefined;
+  /** What the client has sent behind the head, or behind the content. */
   readonly ahead: Buffer;
   /** What the package `ws` reads of the opening handshake of a websocket (RFC 6455 §4.2.1). */
   readonly handshake: Pick<IncomingMessage, 'method' | 'headers'>;

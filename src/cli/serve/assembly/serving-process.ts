@@ -9,7 +9,12 @@ import { hostKeyFiles } from './operations.ts';
 import type { Config, ConfigResult } from '../../../core/config/config.ts';
 import type { ConfigProblem } from '../../../core/config/problem.ts';
 import { Passwords } from '../../../modules/access/passwords.ts';
-import { RateCounts, TokenBuckets, type TakeToken } from '../../../core/fair/token-buckets.ts';
+import {
+  RateCounts,
+  TokenBuckets,
+  type TakeToken,
+  type TokenCounter,
+} from '../../../core/fair/token-buckets.ts';
 import { ineffectiveSettings } from '../../../core/config/warnings.ts';
 import { configAfterReload, restartNeeded } from '../../../core/config/restart.ts';
 import { TableHosts } from '../../../modules/hosts/hosts.ts';
@@ -117,6 +122,8 @@ export interface ServingOptions {
   readonly accessPeers?: AccessPeers;
   /** Takes tokens of rates from the buckets of all processes; by default, this is the only one. */
   readonly takeToken?: TakeToken;
+  /** Counts wrong keys and the like for all processes; by default, this is the only one. */
+  readonly counter?: TokenCounter;
   /** The key of session tickets that all processes share; by default, this process has its own. */
   readonly ticketKey?: TicketKey;
   /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
@@ -235,6 +242,7 @@ class ServingProcess implements RunningServer {
     gather,
     accessPeers: peers,
     takeToken,
+    counter = new TokenBuckets({ monotonicMs }),
     hasFastPath = true,
     tasks = backgroundTasks(logs),
   }: Parameters<typeof startServing>[2] & {
@@ -273,12 +281,12 @@ class ServingProcess implements RunningServer {
       },
       sources: { answers: this.#answers, ...this.#sources(logs) },
       callers: {
-        wrongKeys: createWrongKeys({ monotonicMs }),
-        passwords: new Passwords({ monotonicMs }),
-        keyRates: createKeyRates({ monotonicMs }),
+        wrongKeys: createWrongKeys(counter),
+        passwords: new Passwords({ monotonicMs, counter }),
+        keyRates: createKeyRates(counter),
         rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
         keyUses: this.#keyUses,
-        anonymousWrites: createAnonymousWrites({ monotonicMs }),
+        anonymousWrites: createAnonymousWrites(counter),
         visits: this.#visits,
         requestVisits: this.#requestVisits,
       },

@@ -13,6 +13,7 @@ import { uptimeMs } from '../../../../src/core/values/clock.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { Caller, Scope } from '../../../../src/core/values/key.ts';
+import { TokenBuckets } from '../../../../src/core/fair/token-buckets.ts';
 import { StateWatcher } from '../../../../src/modules/status/state-watcher.ts';
 import { stateVersions } from '../../../../src/modules/status/state-versions.ts';
 import { LiveAccess } from '../../../../src/modules/status/live-access.ts';
@@ -148,12 +149,12 @@ function composed(
       statistics: new SourceStatistics({ now: Date.now }),
     },
     callers: {
-      wrongKeys: createWrongKeys({ monotonicMs }),
+      wrongKeys: createWrongKeys(new TokenBuckets({ monotonicMs })),
       passwords: new Passwords({ monotonicMs }),
-      keyRates: createKeyRates({ monotonicMs }),
+      keyRates: createKeyRates(new TokenBuckets({ monotonicMs })),
       rates: { take: () => assert.fail(), isElsewhere: false, counts: new RateCounts() },
       keyUses: { note: () => undefined, last: () => new Map() },
-      anonymousWrites: createAnonymousWrites({ monotonicMs }),
+      anonymousWrites: createAnonymousWrites(new TokenBuckets({ monotonicMs })),
       visits: {
         count: () => undefined,
         flush: () => Promise.resolve(),
