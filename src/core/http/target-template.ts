@@ -12,9 +12,6 @@ export interface TargetValues {
 
 const variable = /\{(splat|path|query|host|query\.[^{}]*)\}/g;
 
-/** The names of the variables of a target, in words for a message. */
-export const targetVariableWords = '{splat}, {path}, {query}, {query.NAME} and {host}';
-
 /** The names in a target that stand for a value of the request. */
 export function targetVariables(target: string): readonly string[] {
   return Array.from(target.matchAll(variable), ([, name = '']) => name);

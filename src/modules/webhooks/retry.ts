@@ -118,7 +118,7 @@ const completed: Verdict = {
 };
 const completed404: Verdict = { ...completed, outcome: 'completed_404' };
 const refused: Verdict = { ...completed, outcome: 'failed', receiver: 'refusing' };
-/** Only 2xx and 404 complete a delivery. The receiver works, so that a resume sends at full pace. */
+/** Only 2xx and 404 complete a delivery. The receiver works: a resume sends at full pace. */
 const gone: Verdict = { ...completed, outcome: 'failed', isGone: true };
 const tooLarge: Verdict = { ...refused, isTooLarge: true };
 const failed: Verdict = { ...completed, outcome: 'failed', receiver: 'failing' };
