@@ -6,12 +6,12 @@ import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../rule.ts';
 import { parseExactDateTime, parseNamedMoment, storedMoment } from '../../../core/values/time.ts';
 import type { NamedMoment } from '../../../core/values/time.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
-import { Failure, failureFrom } from '../../../core/values/failure.ts';
+import { Failure, failureFrom, type ProblemReason } from '../../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { customHeadersMax } from '../../../core/config/limits.ts';
 import { answerFieldName, fieldValue } from '../../../core/config/headers.ts';
 import { plainName } from '../../../core/config/values.ts';
-import { unknownVariable } from '../../../core/http/field-template.ts';
+import { unknownVariable, variableWords } from '../../../core/http/field-template.ts';
 import {
   contentBytesMax,
   enginedataBytesMax,
@@ -26,6 +26,8 @@ export interface Placing {
   readonly kind: RuleKind;
   readonly engine: string | undefined;
   readonly engines: ReadonlySet<string>;
+  /** Names of the access sections; undefined if they are not known. */
+  readonly accessNames?: ReadonlySet<string> | undefined;
   /** Whether the values are those of a form or query, in which a numeral is a number. */
 }
 
@@ -137,8 +139,15 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
   ['rve', number('a number', parseFinite)],
   [
     'access',
-    text(ruleKinds, 'the name of a section [access.<name>] of the ini file', (value) =>
-      typeof value === 'string' && 'value' in plainName(value) ? value : undefined,
+    text(
+      ruleKinds,
+      'the name of a section [access.<name>] of the ini file',
+      (value, { accessNames }) =>
+        typeof value === 'string' &&
+        'value' in plainName(value) &&
+        accessNames?.has(value) !== false
+          ? value
+          : undefined,
     ),
   ],
   ['from', text(ruleKinds, momentExpected, parseLimit)],
@@ -235,23 +244,38 @@ function parseStatus(value: Json): number | undefined {
     : undefined;
 }
 
-/** Undefined if a name or value of them is not valid. */
+/** Undefined if a name or value of them is not valid: see placeHeaders. */
 function parseRuleHeaders(value: Json): JsonObject | undefined {
   if (!isJsonObject(value)) return undefined;
-  const lines = Object.entries(value).flatMap(([written, given]) => {
-    const name = written.replace(/\[\]$/, '');
-    return [given].flat().map((text) => ({ name, text }));
-  });
   refuseOver('headers', Buffer.byteLength(JSON.stringify(value)), ruleHeadersBytesMax);
-  const isValid = lines.every(
-    ({ name, text: one }) =>
-      'value' in answerFieldName(name) &&
-      typeof one === 'string' &&
-      'value' in fieldValue(one) &&
-      unknownVariable(one) === undefined,
+  const isValid = Object.entries(value).every(
+    ([name, given]) => ruleHeaderRefusal(name, given) === undefined,
   );
-  const count = lines.length;
+  const count = Object.values(value).flat().length;
   return isValid && count > 0 && count <= customHeadersMax ? value : undefined;
+}
+
+/** Why a member of a rule's `headers` is not valid, in words that follow its name. */
+export function ruleHeaderRefusal(
+  written: string,
+  given: Json,
+): { readonly reason: ProblemReason; readonly words: string } | undefined {
+  const named = answerFieldName(written.replace(/\[\]$/, ''));
+  if ('refused' in named) return { reason: 'bad_format', words: `cannot be set: ${named.refused}` };
+  for (const text of [given].flat()) {
+    if (typeof text !== 'string') {
+      return { reason: 'wrong_type', words: 'has to be a text, or a list of texts' };
+    }
+    const value = fieldValue(text);
+    if ('refused' in value)
+      return { reason: 'bad_format', words: `is not valid: ${value.refused}` };
+    const unknown = unknownVariable(text);
+    if (unknown !== undefined) {
+      const words = `has the unknown variable ${unknown}; known are ${variableWords}`;
+      return { reason: 'bad_format', words };
+    }
+  }
+  return undefined;
 }
 
 /** Its members are validated one by one: see splitEnginedata. */
