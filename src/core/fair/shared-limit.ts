@@ -46,8 +46,7 @@ export class SharedLimit {
     const { what, limit, max, withoutKeyMax, perAddressMax, perKeyMax } = this.#shares;
     const client = clientName(keyId, address);
     const held = (this.#held.get(client) ?? 0) + amount;
-    // A unix socket has no address: its proxy represents many clients.
-    const share = keyId !== undefined ? perKeyMax : address === '' ? Infinity : perAddressMax;
+    const share = keyId === undefined ? perAddressMax : perKeyMax;
     if (held > share) {
       const holder = keyId === undefined ? 'address' : 'key';
       throw new Failure('rate_limited', `This ${holder} has too many ${what} at the same time.`, {

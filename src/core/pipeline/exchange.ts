@@ -3,7 +3,7 @@ import type { Duplex, Readable } from 'node:stream';
 import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
 import type { Cancellation } from '../values/cancellation.ts';
 import type { Failure } from '../values/failure.ts';
-import type { Peer } from './peer.ts';
+import type { Peer } from '../values/network/peer.ts';
 
 /** A version of HTTP that the server speaks. */
 export type HttpVersion = '1.0' | '1.1' | '2';

@@ -6,8 +6,12 @@ import { Failure } from '../../../src/core/values/failure.ts';
 const host = ['Host', 'example.com'];
 
 function enter(rawFields: readonly string[], head: Partial<RequestHead> = {}) {
-  const whole = {
-    ...{ method: 'GET', target: '/', httpVersion: '1.1', secure: false, peerAddress: '192.0.2.1' },
+  const whole: RequestHead = {
+    method: 'GET',
+    target: '/',
+    httpVersion: '1.1',
+    scheme: 'http',
+    peer: { listener: 'tcp', address: '192.0.2.1' },
     ...head,
     rawFields,
   };

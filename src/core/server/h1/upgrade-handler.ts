@@ -9,7 +9,6 @@ import { servicePath } from '../../values/path.ts';
 import type { RequestLog, RequestStart } from '../../pipeline/record/request-log.ts';
 import { runInSpan } from '../../report/trace.ts';
 import type { Arrived, UpgradeRequest } from '../../pipeline/exchange.ts';
-import { peerAddress } from '../../pipeline/peer.ts';
 import type { Connections } from './connections.ts';
 import {
   acceptRequest,
@@ -63,7 +62,7 @@ export class UpgradeHandler {
       this.#begin(upgrade);
       return;
     }
-    const stop = this.#continueAnswers(unfinished.peer);
+    const stop = this.#continueAnswers(unfinished.socket);
     unfinished.onClose(() => {
       stop();
       this.#begin(upgrade);
@@ -104,7 +103,7 @@ export class UpgradeHandler {
       return;
     }
     const { serving } = start.moment;
-    let address = peerAddress(upgrade.peer);
+    let { address } = upgrade.peer;
     const refuse = (reply: Reply): void => {
       const bytes = writeAndClose(socket, reply, this.#parts.now());
       requestLog.record(upgrade, start, reply, { address, bytes });

@@ -1,7 +1,5 @@
 import type { Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
 import { requestTimeoutMs } from '../../operations/limits.ts';
-import { plainAddress } from '../../http/reading/forwarded.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
 import { headerSectionTooLarge, requestLineTooLong } from '../../http/reading/refusals.ts';
 import { noBody } from '../../http/reply.ts';
@@ -14,6 +12,7 @@ import { tooLate } from '../h1/refusal.ts';
 import type { Arrival, UpgradeRequest } from '../../pipeline/exchange.ts';
 import { LeastRate } from '../least-rate.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, leastRate, lingerMs, stalledMs } from '../limits.ts';
+import { peerOf } from '../listening/accept.ts';
 import { queuedBytes } from '../listening/node-internals.ts';
 import { Http2Connection, type Counted } from './connection.ts';
 import {
@@ -29,13 +28,12 @@ import {
   http2VainFramesMax,
   http2WindowsBytesMax,
 } from './limits.ts';
-import { isSecure, type Peer } from '../../pipeline/peer.ts';
+import type { Peer } from '../../values/network/peer.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { SharedBytes } from './shared-bytes.ts';
 import { StreamExchange } from './stream-exchange.ts';
 import type { Stream, StreamReader } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';
-import { shareClientIdentity } from '../../../modules/access/client-authorities.ts';
 
 /** What becomes of the requests of a connection. */
 interface Http2Handlers {
@@ -94,12 +92,12 @@ export class Http2Connections {
       now,
       handlers,
       passed: (limit, why) => {
-        limits.passed(limit, served.address, why);
+        limits.passed(limit, served.peer.address, why);
       },
       begin: () => this.#begin(served),
       ended: () => {
         this.#open -= 1;
-        this.#limiter.remove(served.address);
+        this.#limiter.remove(served.peer);
       },
     });
     this.#served.add(served);
@@ -177,12 +175,12 @@ export class Http2Connections {
   }
 
   /** Counts a new request; false if there are too many. */
-  #begin({ address }: ServedConnection): boolean {
-    if (this.#limiter.add(address) === undefined) {
+  #begin({ peer }: ServedConnection): boolean {
+    if (this.#limiter.add(peer) === undefined) {
       this.#open += 1;
       return true;
     }
-    this.#dependencies.limits.passed('http2_streams', address);
+    this.#dependencies.limits.passed('http2_streams', peer.address);
     return false;
   }
 }
@@ -201,13 +199,12 @@ interface ServedParts extends Pick<Dependencies, 'monotonicMs' | 'now'> {
 /** A connection on a socket, with its open requests and its timeouts. */
 class ServedConnection {
   readonly socket: Socket;
-  readonly address: string;
+  readonly peer: Peer;
   readonly connection: Http2Connection;
   readonly requests = new Set<OpenRequest>();
   /** The time since which no request is open; undefined while one is. */
   idleSinceMs: number | undefined;
   readonly #parts: ServedParts;
-  readonly #peer: Peer;
   /** What the requests in the newest bytes of the client have in common. */
   #arrival: Arrival | undefined;
   /** The time of the first check that found an incomplete head. */
@@ -235,16 +232,9 @@ class ServedConnection {
     this.idleSinceMs = nowMs;
     this.#lastProgressMs = nowMs;
     this.#countedSinceMs = nowMs;
-    const { remoteAddress } = socket;
-    this.address = plainAddress(remoteAddress ?? '');
-    this.#peer = {
-      remoteAddress,
-      encrypted: 'encrypted' in socket,
-      getProtocol: () => (socket as TLSSocket).getProtocol(),
-    };
-    shareClientIdentity(socket, this.#peer);
+    this.peer = peerOf(socket);
     this.connection = new Http2Connection({
-      isSecure: isSecure(this.#peer),
+      isSecure: this.peer.tls !== undefined,
       windows: parts.windows,
       sink: {
         write: (pieces, done) => {
@@ -345,7 +335,7 @@ class ServedConnection {
     this.idleSinceMs = undefined;
     const known = isTooLarge ? { ...head, fields: head.fields.slice(0, 2) } : head;
     const arrival = (this.#arrival ??= { atMs: monotonicMs() });
-    const exchange = new StreamExchange(stream, known, { peer: this.#peer, arrival, now });
+    const exchange = new StreamExchange(stream, known, { peer: this.peer, arrival, now });
     const request = new OpenRequest(stream, exchange, {
       closed: () => {
         this.requests.delete(request);

@@ -33,8 +33,7 @@ export function createAnonymousWrites({
       const nowMs = monotonicMs();
       const recent = (times.get(client) ?? []).filter((time) => time > nowMs - minuteMs);
       const [oldest = nowMs] = recent;
-      // A unix socket has no address: its proxy represents many clients.
-      if (address !== '' && recent.length >= anonymousWritesPerMinuteMax) {
+      if (recent.length >= anonymousWritesPerMinuteMax) {
         throw new Failure('rate_limited', 'This address has sent too many forms. Wait a minute.', {
           retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - nowMs) / 1000)),
           limit: 'anonymous_writes',
