@@ -9,6 +9,7 @@ import type { CacheStore } from './cache-store.ts';
 import { covers, type ForwardReason } from './cached-reply.ts';
 import type { CachedResponse } from './cached-response.ts';
 import type { RequestDirectives } from './directives.ts';
+import { overridesOf, overridingFields, type OverridingFields } from './overriding-fields.ts';
 import {
   selectingKey,
   withCanonicalLanguages,
@@ -24,6 +25,8 @@ export interface CacheLookup {
   readonly request: ContentRequest;
   readonly directives: RequestDirectives;
   readonly sent: SentField;
+  /** The field by which the request is another one than its method and URL name, if it has one. */
+  readonly overriddenBy: string | undefined;
   /** The number of rules that the request has passed through, by its Via field. */
   readonly rulesPassed: number;
   /** The stored responses of its URL and rule. */
@@ -38,13 +41,15 @@ export function lookUp<T extends PageRequest & ForwardedRequest>(
   { answers, via }: { readonly answers: Pick<CacheStore, 'find'>; readonly via: string },
   plan: CachePlan,
   given: T,
-): Pick<CacheLookup, 'plan' | 'url' | 'sent' | 'stored'> & { readonly request: T } {
+): Omit<CacheLookup, 'request' | 'directives' | 'rulesPassed'> & { readonly request: T } {
   const url = cacheUrlOf(given);
   const stored = ofPlan(answers.find(url), plan);
+  const { bypass: overriddenBy, variant } = overridesOf(given.fields, plan.overriding);
   const inFields = (fields: Fields) => {
     const request = fields === given.fields ? given : { ...given, fields };
-    const sent: SentField = (name) => forwardedField(plan.fetch, request, via, name);
-    return { plan, url, request, sent, stored };
+    const field: SentField = (name) => forwardedField(plan.fetch, request, via, name);
+    const sent = variant === '' ? field : Object.assign(field, { variant });
+    return { plan, url, request, sent, overriddenBy, stored };
   };
   const lookup = inFields(withCanonicalLanguages(given.fields));
   const names = variedNames(stored).filter((name) => !plan.credentialFields.includes(name));
@@ -144,6 +149,7 @@ export interface CachePlan {
   readonly hash: string;
   /** Fields that identify the client to the source, by lower-case name. */
   readonly credentialFields: readonly string[];
+  readonly overriding: OverridingFields;
 }
 
 /**
@@ -174,6 +180,7 @@ function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan
   return {
     fetch,
     credentialFields: sentCredentials(fetch, credentialFields),
+    overriding: overridingFields(fetch),
     plainRule: withoutStatus(rule),
     hash: createHash('sha256').update(decisive).digest('base64url').slice(0, planCharacters),
   };
@@ -200,4 +207,4 @@ function sentCredentials(
 const planCharacters = 22;
 
 /** Counts up when answers that earlier versions stored must not be used any more. */
-const storedFormat = 3;
+const storedFormat = 4;

@@ -44,7 +44,7 @@ import {
   unconditional,
 } from './validation.ts';
 import { RequestCoalescer, type SharedResult } from './request-coalescer.ts';
-import { explainCached } from './explain.ts';
+import { explainBypass, explainCached } from './explain.ts';
 import { invalidatedUrls, isGetEquivalent } from './invalidation.ts';
 import {
   cachePlans,
@@ -112,11 +112,14 @@ class Cache {
 
   async respond(rule: FetchRule, given: ContentRequest): Promise<Reply> {
     if (!isRead(given.method)) return this.#forward(rule, given);
-    if (given.isPersonal === true) return this.#bypass(rule, given, 'bypass');
+    // An application may answer by the content of a GET, which no cache key has.
+    const isUnkeyed = given.isPersonal === true || given.body !== undefined;
+    if (isUnkeyed) return this.#bypass(rule, given, 'bypass');
     const directives = requestDirectives(given.fields);
     if (directives.noStore) return this.#bypass(rule, given, 'request');
     if (hasSourcePreconditions(given.fields)) return this.#bypass(rule, given, 'bypass');
     let lookup = this.#lookUp(rule, given, directives);
+    if (lookup.overriddenBy !== undefined) return this.#bypass(rule, given, 'bypass');
     const { request } = lookup;
     let cached = selectStored(lookup);
     while (cached !== undefined) {
@@ -144,6 +147,7 @@ class Cache {
     if (!isRead(asked.method)) return explained;
     const request = { ...asked, address: unknownAddress, body: undefined } as const;
     const lookup = lookUp(this.#parts, this.#planOf(rule), request);
+    if (lookup.overriddenBy !== undefined) return explainBypass(explained, lookup.overriddenBy);
     return explainCached(selectStored(lookup), explained, {
       directives: requestDirectives(asked.fields),
       nowMs: this.#parts.now(),
@@ -172,6 +176,7 @@ class Cache {
     // After another change of the URL, the order of the two is unknown.
     const isNewest =
       request.isPersonal !== true &&
+      lookup.overriddenBy === undefined &&
       isGetEquivalent(request, request.method, arrived) &&
       !answers.isPurgedTwiceSince(before, url);
     const since = answers.epoch();
@@ -212,7 +217,8 @@ class Cache {
         else {
           const update = freshened(answer, received, sent);
           const fresh = toCachedResponse(update.answer, contentOf(kept), row);
-          storeFreshened(answers, fresh, { received, sent, plan, since });
+          const { privateFields } = update;
+          storeFreshened(answers, fresh, { received, privateFields, sent, plan, since });
         }
       }
     }

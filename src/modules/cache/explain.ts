@@ -33,6 +33,12 @@ export function explainCached(
   }
 }
 
+/** Explains that the cache takes no part in a request because of a field. */
+export function explainBypass(explained: ExpectedReply, field: string): ExpectedReply {
+  const note = `The cache takes no part: applications read another request in the field ${field}.`;
+  return withNote(explained, note);
+}
+
 function withNote(explained: ExpectedReply, note: string): ExpectedReply {
   return { ...explained, notes: [...(explained.notes ?? []), note] };
 }

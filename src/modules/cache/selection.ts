@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto';
-import { fieldLines, type FieldList } from '../../core/http/reply.ts';
+import { fieldLines, replyField, type FieldList } from '../../core/http/reply.ts';
 import type { Fields } from '../../core/http/request.ts';
 import { tokenSource, trimOws } from '../../core/http/syntax.ts';
+import { withVary } from '../../core/http/vary.ts';
 import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/limits.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
 import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
 
 /** The fields of a request as the source receives them, by lower-case name. */
-export type SentField = (name: string) => string | undefined;
+export interface SentField {
+  (name: string): string | undefined;
+  /** The fields that choose a variant without a Vary, see Overrides; absent if there are none. */
+  readonly variant?: string;
+}
 
 /** The names in Vary (RFC 9110 §12.5.5), in lower case, without duplicates, in order. */
 export function varyNames(fields: FieldList): readonly string[] {
@@ -16,17 +21,35 @@ export function varyNames(fields: FieldList): readonly string[] {
 }
 
 /**
+ * Adds the names to Vary that a response implies: one with a content coding was made for an
+ * Accept-Encoding, and one that allows a single origin for an Origin (Fetch, "CORS protocol and
+ * HTTP caches"). Many sources forget them.
+ */
+export function withImpliedVary(fields: FieldList): FieldList {
+  const coding = replyField({ fields }, 'content-encoding')?.toLowerCase() ?? 'identity';
+  const allowed = replyField({ fields }, 'access-control-allow-origin') ?? '*';
+  const implied = [
+    ...(coding === 'identity' ? [] : ['Accept-Encoding']),
+    ...(allowed === '*' ? [] : ['Origin']),
+  ];
+  const names = varyNames(fields);
+  const missing = implied.filter((name) => !names.includes(name.toLowerCase()));
+  return missing.length === 0 ? fields : withVary(fields, ...missing);
+}
+
+/**
  * The secondary cache key (RFC 9111 §4.1): the values of the Vary fields as the source receives
  * them, as one text. Values are not normalized further, because sources may tell them apart. An
  * absent field differs from an empty one.
  */
 export function selectingKey(names: readonly string[], sent: SentField): string {
-  if (names.length === 0) return '';
+  const { variant = '' } = sent;
+  if (names.length === 0 && variant === '') return '';
   const values = names.map((name) => {
     const value = sent(name);
     return value === undefined ? '' : `=${value}`;
   });
-  const key = values.join('\n');
+  const key = variant + values.join('\n');
   if (key.length <= selectingCharactersMax) return key;
   return `#${createHash('sha256').update(key).digest('base64url')}`;
 }

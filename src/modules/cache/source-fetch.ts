@@ -17,7 +17,7 @@ import type { CachePlan } from './cache-lookup.ts';
 import { mayServeStale } from './freshness.ts';
 import type { RequestDirectives } from './directives.ts';
 import type { SentField } from './selection.ts';
-import { freshened, isSelectedBy304 } from './validation.ts';
+import { freshened, isSelectedBy304, type FreshenedResponse } from './validation.ts';
 
 /** The result of a request to a source. */
 export type FetchOutcome =
@@ -150,7 +150,8 @@ async function freshenStored(
   }
   const { answer, privateFields } = freshened(cached.answer, received, sent);
   const updated = toCachedResponse(answer, contentOf(cached), cached.row);
-  const isStored = storeFreshened(answers, updated, { received, sent, plan, since });
+  const validated = { received, privateFields, sent, plan, since };
+  const isStored = storeFreshened(answers, updated, validated);
   return { kind: 'revalidated', cached: updated, isStored, privateFields };
 }
 
@@ -163,16 +164,19 @@ export function storeFreshened(
   updated: CachedResponse,
   {
     received,
+    privateFields,
     sent,
     plan,
     since,
-  }: Pick<SentSourceRequest, 'sent' | 'plan' | 'since'> & Pick<ReceivedResponse, 'received'>,
+  }: Pick<SentSourceRequest, 'sent' | 'plan' | 'since'> &
+    Pick<ReceivedResponse, 'received'> &
+    Pick<FreshenedResponse, 'privateFields'>,
 ): boolean {
-  const { status, fields } = updated.answer;
-  const refusal = refusalToStore(
-    { ...received, status, fields },
-    { hasCredentials: hasCredentials(sent, plan) },
-  );
+  const { status } = updated.answer;
+  const fields = [...updated.answer.fields, ...privateFields];
+  const { storesWithoutCookies } = plan.fetch;
+  const policy = { hasCredentials: hasCredentials(sent, plan), storesWithoutCookies };
+  const refusal = refusalToStore({ ...received, status, fields }, policy);
   if (refusal === credentialsRefusal) return false;
   const isStored = refusal === undefined || refusal === 'expired';
   if (isStored) answers.update(updated, since);

@@ -16,15 +16,25 @@ import {
   type ReceivedHeader,
   isHeuristicallyCacheable,
 } from './freshness.ts';
-import { selectingKey, varyNames, type SentField } from './selection.ts';
+import { selectingKey, varyNames, withImpliedVary, type SentField } from './selection.ts';
+
+/** What a refusal depends on besides the response. */
+interface StorePolicy {
+  /** Whether the request carried credentials. */
+  readonly hasCredentials: boolean;
+  /** Whether the rule stores a response with cookies, without them. */
+  readonly storesWithoutCookies: boolean;
+}
 
 /**
  * Why a shared cache must not store the response to a GET (RFC 9111 §3), as a Cache-Status token;
- * undefined if it is storable. `hasCredentials`: the request carried credentials.
+ * undefined if it is storable. A response with Set-Cookie is one client's, whatever its lifetime:
+ * frameworks start a session on pages with `max-age`, too. `private` or `no-cache` that names the
+ * field says that all else is for everybody.
  */
 export function refusalToStore(
   received: ReceivedHeader,
-  { hasCredentials }: { readonly hasCredentials: boolean },
+  { hasCredentials, storesWithoutCookies }: StorePolicy,
 ): string | undefined {
   const { status, fields } = received;
   const { directives } = governingDirectives(fields);
@@ -36,12 +46,15 @@ export function refusalToStore(
   } else if (directives.has('no-store')) return 'no-store';
   if (fieldsOf(directives, 'private') === 'all') return 'private';
   if (variesByAll(fields)) return 'vary';
+  const setsCookie = fieldLines(fields, 'set-cookie').length > 0;
+  if (setsCookie && !storesWithoutCookies && !withheldNames(directives).has('set-cookie')) {
+    return 'cookie';
+  }
   const freshness = freshnessOf(received);
   if (!freshness.isExplicit) {
     if (!isHeuristicallyCacheable(status) && !directives.has('public')) return 'status';
-    // Without an explicit lifetime, a response to credentials or with cookies has to say `public`.
-    const isPersonal = hasCredentials || fieldLines(fields, 'set-cookie').length > 0;
-    if (isPersonal && !directives.has('public')) return 'cookie';
+    // Without an explicit lifetime, a response to credentials has to say `public`.
+    if (hasCredentials && !directives.has('public')) return 'cookie';
   }
   return isReusableLater(freshness, fields) ? undefined : 'expired';
 }
@@ -99,21 +112,26 @@ interface SplitFields {
 }
 
 /**
- * Separates the fields that a qualified `no-cache` or `private` names from those that are stored
- * (RFC 9111 §3.1).
+ * Separates the fields that a qualified `no-cache` or `private` names (RFC 9111 §3.1), and
+ * Set-Cookie, from those that are stored.
  */
 export function splitFields(fields: FieldList): SplitFields {
   const { directives } = governingDirectives(fields);
-  const named = [fieldsOf(directives, 'no-cache'), fieldsOf(directives, 'private')];
-  const names = new Set(named.filter((one) => one !== 'all').flat());
-  const isNamed = (at: number): boolean => names.has(fields[at - (at % 2)]?.toLowerCase() ?? '');
+  const names = withheldNames(directives).add('set-cookie');
+  const isWithheld = (at: number): boolean => names.has(fields[at - (at % 2)]?.toLowerCase() ?? '');
   return {
     stored: withoutFields(
-      names.size === 0 ? fields : fields.filter((_, at) => !isNamed(at)),
+      fields.filter((_, at) => !isWithheld(at)),
       'age',
     ),
-    privateFields: names.size === 0 ? [] : fields.filter((_, at) => isNamed(at)),
+    privateFields: fields.filter((_, at) => isWithheld(at)),
   };
+}
+
+/** The lower-case names of fields that directives keep out of a stored response. */
+function withheldNames(directives: Directives): Set<string> {
+  const named = [fieldsOf(directives, 'no-cache'), fieldsOf(directives, 'private')];
+  return new Set(named.filter((one) => one !== 'all').flat());
 }
 
 /** A response of a source, with the times that its age counts from. */
@@ -154,9 +172,11 @@ export function storedResponseFrom(
   { reply, received }: ReceivedResponse,
   { newId, url, plan, sent, hasCredentials, contentBytesMax }: StoreParts,
 ): StoredResponse | string {
-  const refusal = refusalToStore(received, { hasCredentials });
+  const { storesWithoutCookies } = plan.fetch;
+  const refusal = refusalToStore(received, { hasCredentials, storesWithoutCookies });
   if (refusal !== undefined) return refusal;
-  const { status, fields } = received;
+  const { status } = received;
+  const fields = withImpliedVary(received.fields);
   const range = status === 206 ? rangeOf(fields) : undefined;
   if (status === 206 && range === undefined) return 'parts';
   const bytesLength = lengthOf(reply, range);

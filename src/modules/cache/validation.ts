@@ -4,7 +4,7 @@ import type { Cancellation } from '../../core/values/cancellation.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
 import { freshnessOf, type ReceivedHeader } from './freshness.ts';
 import { selectingsPerAnswerMax } from './limits.ts';
-import { selectingKey, varyNames, type SentField } from './selection.ts';
+import { selectingKey, varyNames, withImpliedVary, type SentField } from './selection.ts';
 import { splitFields } from './storability.ts';
 
 /** Fields that make a response partial or conditional (RFC 9110 §13, §14). */
@@ -106,7 +106,7 @@ const notUpdated: ReadonlySet<string> = new Set([
 ]);
 
 /** A freshened response, and the fields for the requesting client only. */
-interface FreshenedResponse {
+export interface FreshenedResponse {
   readonly answer: StoredResponse;
   readonly privateFields: FieldList;
 }
@@ -126,7 +126,7 @@ export function freshened(
   const isOver = (name: string): boolean => replaced.has(name) && !notUpdated.has(name);
   const kept = pairsWhere(stored.fields, (name) => !isOver(name));
   const added = pairsWhere(fresh, (name) => !notUpdated.has(name));
-  const fields = [...kept, ...added];
+  const fields = withImpliedVary([...kept, ...added]);
   const names = varyNames(fields);
   const key = selectingKey(names, sent);
   const isSameVary = names.join() === stored.varyNames.join();

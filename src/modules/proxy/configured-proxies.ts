@@ -35,6 +35,7 @@ function enginedataOf(proxy: ProxyConfig): JsonObject {
     source: [...source],
     host,
     ...{ balance, retries, resolve: proxy.resolve, http_version: proxy.httpVersion },
+    ...(proxy.cacheCookies && { cache_cookies: true }),
     ...(proxy.health !== undefined && {
       health: proxy.health,
       health_interval: durationText(proxy.healthIntervalMs),

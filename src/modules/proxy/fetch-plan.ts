@@ -56,6 +56,8 @@ export interface FetchPlan {
   /** Lower-case names of fields that are forwarded in both directions against the defaults. */
   readonly pass: ReadonlySet<string>;
   readonly httpresponse: number | undefined;
+  /** Whether the cache stores answers that set cookies, without their cookies. */
+  readonly storesWithoutCookies: boolean;
   /** Replaces `[fetch] timeout`. */
   readonly timeoutMs: number | undefined;
   /** Whether its fields name the user, whom the visitor has to be prepared for. */
@@ -176,6 +178,7 @@ function parsePlan(rule: FetchRule): FetchPlan {
       ...(methods === 'all' ? methodOverrides : []),
     ]),
     httpresponse,
+    storesWithoutCookies: enginedata.cache_cookies === true,
     timeoutMs: typeof timeout === 'string' ? durationMs(timeout) : undefined,
     needsUser: [...headers.values()].some(({ variables }) => variables.includes('user')),
     ini,

@@ -182,6 +182,11 @@ function isForwarded(
 
 const oddName = /[^a-z0-9-]/;
 
+/** Whether a rule forwards a field of the client, by its lower-case name. */
+export function forwardsField(plan: FetchPlan, name: string): boolean {
+  return isForwarded(name, plan, undefined);
+}
+
 /** Whether the rule sets a field, in place of the client's or this server's value. */
 function isOverridden(name: string, { headers }: FetchPlan): boolean {
   if (headers.size === 0 || !headers.has(name)) return false;

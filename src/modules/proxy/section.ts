@@ -93,6 +93,7 @@ export const proxyKeys = {
   }),
   max_body: optional(size, { field: 'bodyBytesMax', write: sizeText }),
   cache: single(yesNo, 'yes'),
+  cache_cookies: single(yesNo, 'no'),
   balance: single(choice(...balances), 'least'),
   /** The weight of each source, in their order; empty for equal ones. */
   weight: list(wholeNumber(0, sourceWeightMax), '', { field: 'weights' }),
@@ -153,6 +154,13 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
   cache: {
     about: 'Whether the shared cache stores answers that the application allows it to store.',
     example: 'no',
+  },
+  cache_cookies: {
+    about:
+      'Whether an answer that sets cookies is cached without them: only the visitor whose ' +
+      'request it answers gets them. Otherwise such an answer is not cached. Only for an ' +
+      'application whose pages are the same for all: what is on them goes to everybody.',
+    example: 'yes',
   },
   balance: {
     about:

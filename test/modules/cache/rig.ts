@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Readable } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { formatHttpDate } from '../../../src/core/http/date.ts';
 import { replyField, type Reply } from '../../../src/core/http/reply.ts';
@@ -20,6 +21,7 @@ export interface Asking {
   readonly method?: string;
   readonly fields?: Readonly<Record<string, string>>;
   readonly signal?: AbortSignal;
+  readonly body?: Readable;
   readonly rule?: FetchRule;
 }
 

@@ -14,6 +14,7 @@ suite('a response is stored (RFC 9111 §3)', () => {
     more?: {
       readonly status?: number;
       readonly hasCredentials?: true;
+      readonly storesWithoutCookies?: true;
     },
   ];
   const cases: readonly Row[] = [
@@ -54,8 +55,18 @@ suite('a response is stored (RFC 9111 §3)', () => {
     [modified, 'credentials', { hasCredentials: true }],
     [[...modified, ...cc('must-revalidate')], 'cookie', { hasCredentials: true }],
     [[...modified, ...cc('public')], undefined, { hasCredentials: true }],
-    [[...cc('max-age=9'), 'Set-Cookie', 'a=b'], undefined],
+    [[...cc('max-age=9'), 'Set-Cookie', 'a=b'], 'cookie'],
+    [[...cc('public, s-maxage=9'), 'set-cookie', 'a=b'], 'cookie'],
+    [[...cc('max-age=9'), 'Set-Cookie', 'a=b'], 'cookie', { status: 302 }],
+    [['Expires', 'Sat, 03 Jan 2026 12:00:00 GMT', 'Set-Cookie', 'a=b'], 'cookie'],
+    [['CDN-Cache-Control', 'max-age=9', 'Set-Cookie', 'a=b'], 'cookie'],
     [[...modified, 'Set-Cookie', 'a=b'], 'cookie'],
+    [[...cc('max-age=9, private="Set-Cookie"'), 'Set-Cookie', 'a=b'], undefined],
+    [[...cc('max-age=9, no-cache="a, set-cookie"'), 'Set-Cookie', 'a=b'], undefined],
+    [[...cc('max-age=9, private="a"'), 'Set-Cookie', 'a=b'], 'cookie'],
+    [[...cc('max-age=9'), 'Set-Cookie', 'a=b'], undefined, { storesWithoutCookies: true }],
+    [[...modified, 'Set-Cookie', 'a=b'], undefined, { storesWithoutCookies: true }],
+    [[...cc('private'), 'Set-Cookie', 'a=b'], 'private', { storesWithoutCookies: true }],
     [['CDN-Cache-Control', 'max-age=9', ...cc('no-store')], undefined],
     [['CDN-Cache-Control', 'no-store', ...cc('max-age=9')], 'no-store'],
   ];
@@ -68,15 +79,16 @@ suite('a response is stored (RFC 9111 §3)', () => {
         requestMs: nowMs,
         responseMs: nowMs,
       };
-      assert.equal(refusalToStore(received, { hasCredentials: false, ...asking }), refusal);
+      const usual = { hasCredentials: false, storesWithoutCookies: false };
+      assert.equal(refusalToStore(received, { ...usual, ...asking }), refusal);
     });
   }
 });
 
 test('private fields and Age are not stored (RFC 9111 §3.1, §5.2.2.4)', () => {
   const fields = ['A', '1', 'Age', '3', 'B', '2', 'a', '4', ...cc('no-cache="a", private=b')];
-  assert.deepEqual(splitFields(fields), {
+  assert.deepEqual(splitFields([...fields, 'Set-Cookie', 'c=d']), {
     stored: cc('no-cache="a", private=b'),
-    privateFields: ['A', '1', 'B', '2', 'a', '4'],
+    privateFields: ['A', '1', 'B', '2', 'a', '4', 'Set-Cookie', 'c=d'],
   });
 });

@@ -4,7 +4,7 @@ import { delimiter, join } from 'node:path';
 import { project } from '../../tidy/sources.ts';
 
 /** Where `npm run nats` puts the server. */
-export const fetchedServer = join(project, 'test/cluster/.nats/nats-server');
+export const fetchedServer = join(project, 'test/modules/cluster/.nats/nats-server');
 
 /** Why tests that need nats-server are skipped, and what to do. */
 export const noServer =

@@ -117,6 +117,12 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
         enum: ['1.1', '2'],
         description: 'the version of HTTP that the source gets; 2 is h2c without TLS',
       },
+      cache_cookies: {
+        type: 'boolean',
+        description:
+          'whether the cache stores an answer that sets cookies, without them; otherwise it does ' +
+          'not store it',
+      },
       resolve: {
         type: 'boolean',
         description: 'whether each address of the name of a source is a server of its own',
