@@ -10,7 +10,6 @@ import type { Arrival, Arrived, Exchange, Prepared } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
 import { writeAndClose } from '../server/h1/refusal.ts';
 import { schemeOf, type ClientAddress, type Peer } from '../values/network/peer.ts';
-import { peerOf } from '../server/listening/accept.ts';
 import { preparableRequest, type PreparableRequest } from './preparable-request.ts';
 import { withOwnId, type PreparedReplies } from './prepared.ts';
 import type { RequestLog, RequestStart } from './record/request-log.ts';
@@ -105,9 +104,12 @@ export class RequestHandler {
   }
 
   /** Refuses a request that could not be read; `head` is what has arrived of its head. */
-  refuse(socket: Duplex, thrown: Failure, head: string): void {
+  refuse(
+    { socket, peer }: { readonly socket: Duplex; readonly peer: Peer },
+    thrown: Failure,
+    head: string,
+  ): void {
     const { requestLog, now } = this.#parts;
-    const peer = peerOf(socket);
     const { address } = peer;
     const reply = this.#refusal(thrown, head, peer);
     const bytes = writeAndClose(socket, reply, now());

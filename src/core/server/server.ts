@@ -162,8 +162,8 @@ class HttpServer implements Server {
     this.#http2 = new Http2Connections(this.#parts);
     this.#connections = new Connections({
       ...this.#parts,
-      refuse: (...refused) => {
-        this.#handler.refuse(...refused);
+      refuse: (socket, failure, head) => {
+        this.#handler.refuse({ socket, peer: peerOf(socket) }, failure, head);
       },
       ...limits,
     });

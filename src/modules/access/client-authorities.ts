@@ -30,7 +30,7 @@ interface Asked {
   identity?: ClientIdentity;
 }
 
-const askedOf = new WeakMap<TLSSocket, Asked>();
+const askedOf = new WeakMap<object, Asked>();
 
 /**
  * The authorities whose certificates clients need for some hosts (`client_certificate`). A
@@ -154,7 +154,7 @@ export class ClientAuthorities {
  * What a connection says about its client to an origin; undefined if its handshake has asked for no
  * certificate.
  */
-export function clientIdentity(connection: TLSSocket, origin: string): ClientIdentity | undefined {
+export function clientIdentity(connection: object, origin: string): ClientIdentity | undefined {
   const asked = askedOf.get(connection);
   return asked?.authorities.identity(asked, new URL(origin).hostname);
 }

@@ -106,7 +106,7 @@ export function cgiName(name: string): string {
   return name.replaceAll(/[^a-z0-9]/g, '_');
 }
 
-/** Returns a flat list of fields without some names, in any spelling that CGI does not distinguish. */
+/** Returns a list of fields without some names, in any spelling that CGI does not distinguish. */
 export function withoutSpellings(fields: FieldList, names: readonly string[]): FieldList {
   if (names.length === 0) return fields;
   const left = new Set(names.map(cgiName));

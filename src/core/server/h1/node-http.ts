@@ -39,7 +39,7 @@ export function resetIfUnframed({
 }: Arrived & { readonly socket: Socket }): void {
   // A unix socket has no reset.
   if (head.version !== '1.0' || peer.listener === 'unix') return;
-  const tcp = peer.tls === undefined ? socket : tcpBelow(peer.tls);
+  const tcp = peer.tls === undefined ? socket : tcpBelow(socket);
   tcp?.resetAndDestroy();
 }
 

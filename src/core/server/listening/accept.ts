@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { ListenAddress } from '../../config/addresses.ts';
@@ -6,7 +6,6 @@ import { readProxyHeader } from '../../http/reading/proxy-protocol.ts';
 import { cidrsContain, type Cidr } from '../../values/network/cidr.ts';
 import { clientAddress, unknownAddress, type Peer } from '../../values/network/peer.ts';
 import { proxyHeaderMs } from '../limits.ts';
-import type { Listener } from './listener.ts';
 import { tcpBelow } from './node-internals.ts';
 
 const peers = new WeakMap<Duplex, Peer>();
@@ -33,7 +32,7 @@ export function peerOf(socket: Duplex): Peer {
  * one. Call it when all other listeners for connections are set.
  */
 export function acceptConnections(
-  server: Listener,
+  server: Server,
   listener: ListenAddress['kind'],
   proxies: () => readonly Cidr[],
 ): void {

@@ -1,4 +1,3 @@
-import type { TLSSocket } from 'node:tls';
 import type { Scheme } from './authority.ts';
 
 /** The address of a client that has none, or whose proxy hides it: it is in no network. */
@@ -16,7 +15,7 @@ export interface Peer {
   readonly listener: 'tcp' | 'unix';
   readonly address: ClientAddress;
   /** The TLS on the connection; undefined in the clear. */
-  readonly tls: TLSSocket | undefined;
+  readonly tls: { getProtocol(): string | null } | undefined;
 }
 
 /** Returns the scheme of the URLs on a connection. */
