@@ -17,6 +17,12 @@ import {
   rangesMax,
   requestLineBytesMax,
 } from '../../src/core/http/limits.ts';
+import {
+  uploadsAtOnceMax,
+  uploadsWaitingMax,
+  uploadWaitMs,
+} from '../../src/modules/assets/limits.ts';
+import { providerRequestsMax, providerTimeoutMs } from '../../src/modules/login/limits.ts';
 import { rendersWaitingMax } from '../../src/modules/rendering/limits.ts';
 import { limitMessages, type LimitName } from '../../src/core/values/limit.ts';
 import { jsonDepthMax } from '../../src/core/values/limits.ts';
@@ -58,7 +64,6 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
     size(server.requestsHeldBytesMax),
     size(server.requestsHeldWithoutKeyBytesMax),
     size(server.requestsHeldPerAddressBytesMax),
-    size(server.requestsHeldPerKeyBytesMax),
   ],
   unread_content: [size(server.unreadBodyBytesMax)],
   unread_answer: [seconds(server.stalledMs)],
@@ -68,7 +73,6 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
     size(server.unreadBytesMax),
     size(server.unreadWithoutKeyBytesMax),
     size(server.unreadPerAddressBytesMax),
-    size(server.unreadPerKeyBytesMax),
   ],
   pipelined: [count(h1.pipelinedRequestsMax)],
   fetches: [count(fetchesPerAddressMax)],
@@ -82,13 +86,14 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   websocket_pings: [count(websocket.socketPingsMax)],
   renderings: [count(rendersWaitingMax)],
   websocket_unread: [size(websocket.socketBufferedBytesMax)],
+  uploads: [count(uploadsAtOnceMax), count(uploadsWaitingMax), seconds(uploadWaitMs)],
+  sign_ins: [count(providerRequestsMax), seconds(providerTimeoutMs)],
   live_access: [count(liveReadersMax), count(liveRowsMax)],
   live_state: [count(stateReadersMax)],
   subscriptions: [
     count(server.subscriptionsMax),
     count(server.subscriptionsWithoutKeyMax),
     count(server.subscriptionsPerAddressMax),
-    count(server.subscriptionsPerKeyMax),
   ],
   tunnels: [count(server.tunnelsMax), count(server.tunnelsPerAddressMax)],
   wrong_keys: [count(wrongKeysPerMinuteMax)],

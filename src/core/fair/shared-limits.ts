@@ -1,17 +1,14 @@
 import {
   requestsHeldBytesMax,
   requestsHeldPerAddressBytesMax,
-  requestsHeldPerKeyBytesMax,
   requestsHeldWithoutKeyBytesMax,
   subscriptionsMax,
   subscriptionsPerAddressMax,
-  subscriptionsPerKeyMax,
   subscriptionsWithoutKeyMax,
   tunnelsMax,
   tunnelsPerAddressMax,
   unreadBytesMax,
   unreadPerAddressBytesMax,
-  unreadPerKeyBytesMax,
   unreadWithoutKeyBytesMax,
 } from '../server/limits.ts';
 import { SharedLimit } from './shared-limit.ts';
@@ -34,35 +31,34 @@ export function createSharedLimits(): SharedLimits {
     subscriptions: new SharedLimit({
       what: 'subscriptions',
       limit: 'subscriptions',
+      held: 'long',
       max: subscriptionsMax,
       withoutKeyMax: subscriptionsWithoutKeyMax,
       perAddressMax: subscriptionsPerAddressMax,
-      perKeyMax: subscriptionsPerKeyMax,
     }),
     requests: new SharedLimit({
       what: 'large requests that are not answered yet',
       limit: 'requests_held',
+      held: 'long',
       max: requestsHeldBytesMax,
       withoutKeyMax: requestsHeldWithoutKeyBytesMax,
       perAddressMax: requestsHeldPerAddressBytesMax,
-      perKeyMax: requestsHeldPerKeyBytesMax,
     }),
     tunnels: new SharedLimit({
       what: 'websockets to this site',
       limit: 'tunnels',
+      held: 'long',
       max: tunnelsMax,
-      withoutKeyMax: tunnelsMax,
       perAddressMax: tunnelsPerAddressMax,
-      perKeyMax: tunnelsMax,
     }),
     unread: new UnreadAnswers(
       new SharedLimit({
         what: 'answers that are not read yet',
         limit: 'unread_answers',
+        held: 'long',
         max: unreadBytesMax,
         withoutKeyMax: unreadWithoutKeyBytesMax,
         perAddressMax: unreadPerAddressBytesMax,
-        perKeyMax: unreadPerKeyBytesMax,
       }),
     ),
   };

@@ -23,8 +23,9 @@ export const listRowsMax = 1_000;
 export const listCharactersMax = 8 * MIB;
 /** A rule or a row of the log of this length takes twice the time of a short one to examine. */
 export const ruleCharacters = 4 * KIB;
-/** Large invalidates and imports that wait at the same time; they run one after the other. */
+/** Large invalidates and imports that wait, and how long; they run one after the other. */
 export const largeWritesWaitingMax = 4;
+export const largeWriteWaitMs = 600_000;
 /** Rows of a page of change.list. */
 export const changesRowsMax = 200;
 /** Rows of the log that one page of change.list examines. */

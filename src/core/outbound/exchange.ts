@@ -183,8 +183,10 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   }
 
   onResponseEnd(controller: Control): void {
-    // undici treats a reset as the end of content without a length.
-    if (this.connection?.hasBrokenOff === true && this.#isUnframed) {
+    // undici treats a reset as the end of content without a length. No client of a protocol ends
+    // content before its length; a visitor who was told the length would wait for the rest.
+    const isCut = this.connection?.hasBrokenOff === true && this.#isUnframed;
+    if (isCut || this.#isShort) {
       this.#fail(outboundFailure(connectionClosed()));
       return;
     }
@@ -199,6 +201,13 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
     // undici checks whether an idle connection has ended before it sends the request.
     if (!this.hasBegun) this.wasUsed = this.connection?.hasAnswered === true;
     this.#fail(outboundFailure(error));
+  }
+
+  /** Whether content has ended before its Content-Length. */
+  get #isShort(): boolean {
+    const { status = 0 } = this.#head ?? {};
+    const hasContent = this.#method !== 'HEAD' && status !== 204 && status !== 304;
+    return hasContent && this.#missingBytes > 0 && this.#missingBytes < Infinity;
   }
 
   get #isUnframed(): boolean {

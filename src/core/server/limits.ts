@@ -26,12 +26,11 @@ export const connectionDescriptors = 2;
 
 /**
  * Subscriptions of all websockets of a process; of callers without a key, of one address without a
- * key, and of one key; and of one websocket.
+ * key; and of one websocket. A key, too, holds no more than is left for others.
  */
 export const subscriptionsMax = 1_000;
 export const subscriptionsWithoutKeyMax = 750;
 export const subscriptionsPerAddressMax = 128;
-export const subscriptionsPerKeyMax = 500;
 export const socketSubscriptionsMax = 64;
 
 /**
@@ -41,14 +40,12 @@ export const socketSubscriptionsMax = 64;
 export const requestsHeldBytesMax = 256 * MIB;
 export const requestsHeldWithoutKeyBytesMax = 64 * MIB;
 export const requestsHeldPerAddressBytesMax = 8 * MIB;
-export const requestsHeldPerKeyBytesMax = 128 * MIB;
 export const heldPieceBytes = 256;
 
 /** Bytes of unread answers in memory, limited in the same way. */
 export const unreadBytesMax = 256 * MIB;
 export const unreadWithoutKeyBytesMax = 192 * MIB;
 export const unreadPerAddressBytesMax = 96 * MIB;
-export const unreadPerKeyBytesMax = 128 * MIB;
 /** Shorter content does not count: the limit of connections bounds it. */
 export const unreadPieceBytesMin = 64 * KIB;
 

@@ -37,6 +37,8 @@ export const limitMessages = {
   anonymous_writes: 'one address wrote too many rows without a key or user',
   websocket_frames: 'a websocket sent too large, too many or malformed frames',
   websocket_pings: 'a websocket sent too many pings',
+  uploads: 'a client, or all clients together, had too many uploads at the same time',
+  sign_ins: 'too many people signed in at the same time: some were refused',
   live_access: 'too many clients read the live access log: one was refused',
   live_state: 'too many clients watch the state of the server: one was refused',
   subscriptions: 'a client, or all clients together, had too many subscriptions',

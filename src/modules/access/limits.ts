@@ -14,9 +14,10 @@ export const bcryptBytesMax = 72;
 export const scryptBytesMax = 128 * MIB;
 export const scryptParallelMax = 16;
 export const bcryptCostMax = 15;
-/** Slow checks at the same time, and those that wait for them; more are refused. */
+/** Slow checks at the same time, and those that wait for them, and how long. */
 export const checksRunningMax = 2;
 export const checksWaitingMax = 64;
+export const checkWaitMs = 10_000;
 /** How long a right password is right without a slow check, and how many are in memory. */
 export const rememberedMs = 60_000;
 export const rememberedMax = 16_384;

@@ -1,5 +1,6 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { addressNetwork } from '../../core/values/network/cidr.ts';
+import { SharedLimit } from '../../core/fair/shared-limit.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
 import { BcryptThread } from './bcrypt-thread.ts';
@@ -7,6 +8,7 @@ import {
   bcryptBytesMax,
   checksRunningMax,
   checksWaitingMax,
+  checkWaitMs,
   loginNameCharactersMax,
   passwordBytesMax,
   rememberedMax,
@@ -97,8 +99,14 @@ export class Passwords {
   readonly #byOtherName: Tries;
   /** Names with the addresses that they have come from: nobody else can lock those out. */
   readonly #known = createLruCache<true>(triesCountedMax);
-  #running = 0;
-  readonly #waiting: (() => void)[] = [];
+  readonly #checks = new SharedLimit({
+    what: 'passwords to check',
+    limit: 'password_checks',
+    held: 'short',
+    max: checksRunningMax,
+    waiting: { max: checksWaitingMax, ms: checkWaitMs },
+    retryAfterSeconds: 2,
+  });
 
   constructor({ monotonicMs }: { readonly monotonicMs: () => number }) {
     this.#monotonicMs = monotonicMs;
@@ -123,7 +131,7 @@ export class Passwords {
     const pending = this.#pending.get(key);
     if (pending !== undefined) return pending;
     const check = this.#check({ name, password }, own ?? someHash(hashes), {
-      network: addressNetwork(address),
+      address,
       isUser: own !== undefined,
     });
     const checked = check
@@ -154,8 +162,9 @@ export class Passwords {
   async #check(
     { name, password }: Credentials,
     slow: PasswordHash | undefined,
-    { network, isUser }: { readonly network: string; readonly isUser: boolean },
+    { address, isUser }: { readonly address: string; readonly isUser: boolean },
   ): Promise<boolean> {
+    const network = addressNetwork(address);
     const client = `${name}\n${network}`;
     const isKnown = this.#known.get(client) === true;
     const byName = isUser ? this.#byUser : this.#byOtherName;
@@ -168,7 +177,9 @@ export class Passwords {
     const at = this.#monotonicMs();
     this.#byAddress.add(network, at);
     if (!isKnown) byName.add(name, at);
-    const isRight = slow !== undefined && (await this.#slowly(() => this.#has(password, slow)));
+    const turn = { keyId: undefined, address };
+    const isRight =
+      slow !== undefined && (await this.#checks.run(turn, () => this.#has(password, slow)));
     if (!isRight || !isUser) return false;
     this.#byAddress.remove(network, at);
     if (!isKnown) byName.remove(name, at);
@@ -183,24 +194,6 @@ export class Passwords {
     const isRight = await this.#bcrypt.isRight(password, slow.text);
     return isRight && Buffer.byteLength(password) <= bcryptBytesMax;
   }
-
-  /** Runs a check when fewer than the most are running. Rejects with `unavailable`. */
-  async #slowly(check: () => Promise<boolean>): Promise<boolean> {
-    if (this.#running >= checksRunningMax) {
-      if (this.#waiting.length >= checksWaitingMax) throw tooManyChecks();
-      await new Promise<void>((resolve) => {
-        this.#waiting.push(resolve);
-      });
-    } else this.#running += 1;
-    try {
-      return await check();
-    } finally {
-      const next = this.#waiting.shift();
-      // The next one runs in the place of this one.
-      if (next === undefined) this.#running -= 1;
-      else next();
-    }
-  }
 }
 
 /** A hash of some other user, so that an unknown name takes as long as a known one. */
@@ -212,12 +205,5 @@ function tooManyTries(retryAfterSeconds: number): Failure {
   return new Failure('rate_limited', 'Too many wrong passwords. Wait before the next try.', {
     retryAfterSeconds,
     limit: 'wrong_passwords',
-  });
-}
-
-function tooManyChecks(): Failure {
-  return new Failure('unavailable', 'The server is checking too many passwords at the moment.', {
-    retryAfterSeconds: 2,
-    limit: 'password_checks',
   });
 }

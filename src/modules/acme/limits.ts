@@ -51,10 +51,13 @@ export const dnsCleanupStoppedMs = 3_000;
 export const permissionMs = 60_000;
 export const permissionFailedMs = 10_000;
 export const permissionsMax = 10_000;
-/** Questions about names on demand: at the same time, in a second, and so many at once. */
+/**
+ * Questions about names on demand: at the same time, with the least time that one takes its place,
+ * so that there are ten a second, and those that wait for a place.
+ */
 export const questionsAtOnceMax = 8;
-export const questionsPerSecond = 10;
-export const questionsBurst = 20;
+export const questionHeldMs = 800;
+export const questionsWaitingMax = 256;
 /** How long a question may take. */
 export const questionMs = 5_000;
 /** Lines of the log about questions without an answer: one in this time. */

@@ -1,4 +1,6 @@
 import { LRUCache } from 'lru-cache';
+import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
+import { SharedTasks } from '../../core/fair/shared-tasks.ts';
 import type { AcmeStore } from './acme-store.ts';
 import type { Permissions } from './permissions.ts';
 import { isPublicName } from '../../core/server/tls/public-name.ts';
@@ -29,6 +31,13 @@ interface OnDemandParts {
   readonly wait: (ms: number) => Promise<unknown>;
 }
 
+/** The names that handshakes look for: how long that takes is decided elsewhere. */
+const handshakes: Shares = {
+  what: 'handshakes for names without a certificate',
+  held: 'long',
+  max: onDemandWaitingMax,
+};
+
 /** A certificate that was read from the store, which may have a newer one by now. */
 interface ReadPair {
   readonly pair: ActivePair;
@@ -44,23 +53,26 @@ interface ReadPair {
 export class OnDemandCertificates {
   readonly #parts: OnDemandParts;
   readonly #read = new LRUCache<string, ReadPair>({ max: onDemandContextsMax });
-  readonly #pending = new Map<string, Promise<ActivePair | undefined>>();
+  readonly #handshakes = new SharedLimit(handshakes);
+  readonly #pending = new SharedTasks<ActivePair | undefined>(this.#handshakes);
 
   constructor(parts: OnDemandParts) {
     this.#parts = parts;
   }
 
-  /** The pair for a name in lower case; undefined if it must have none, or has none in time. */
-  async pairFor(name: string): Promise<ActivePair | undefined> {
+  /**
+   * The pair for a name in lower case, for the handshake of a client; undefined if it must have
+   * none, or has none in time.
+   */
+  async pairFor(name: string, address: string): Promise<ActivePair | undefined> {
     const known = this.#read.get(name);
     if (known !== undefined && this.#parts.now() < known.untilMs) return known.pair;
     if (!isPublicName(name)) return undefined;
-    const pending = this.#pending.get(name);
+    const pending = this.#pending.running(name);
     if (pending !== undefined) return pending;
-    if (this.#pending.size >= onDemandWaitingMax) return known?.pair;
-    const found = this.#find(name).finally(() => this.#pending.delete(name));
-    this.#pending.set(name, found);
-    return found;
+    const client = { keyId: undefined, address };
+    if (!this.#handshakes.hasRoom(client)) return known?.pair;
+    return this.#pending.run(name, client, () => this.#find(name, address));
   }
 
   /** The states of the certificates that were used last. */
@@ -70,7 +82,7 @@ export class OnDemandCertificates {
     return Promise.all(loaded.map((one) => certificateState(one, store)));
   }
 
-  async #find(name: string): Promise<ActivePair | undefined> {
+  async #find(name: string, address: string): Promise<ActivePair | undefined> {
     const { store, permissions, demanded, now } = this.#parts;
     if (await store.onDemand.has(name)) {
       const pair = await this.#load(name);
@@ -78,7 +90,7 @@ export class OnDemandCertificates {
       const { state, next } = (await store.state(name)) ?? {};
       if (state === 'failed' && Date.parse(next ?? '') > now()) return undefined;
     } else {
-      if ((await permissions.of(name)) !== 'allowed') return undefined;
+      if ((await permissions.of(name, address)) !== 'allowed') return undefined;
       await store.onDemand.use(name, now());
     }
     demanded();

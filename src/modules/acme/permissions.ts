@@ -1,6 +1,9 @@
 import { LRUCache } from 'lru-cache';
 import { parseCidr } from '../../core/values/network/cidr.ts';
 import type { Log } from '../../core/report/log.ts';
+import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
+import { SharedTasks } from '../../core/fair/shared-tasks.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { createDialler } from '../../core/outbound/dialler.ts';
 import {
   permissionFailedMs,
@@ -8,9 +11,9 @@ import {
   permissionsMax,
   questionLogMs,
   questionMs,
+  questionHeldMs,
   questionsAtOnceMax,
-  questionsBurst,
-  questionsPerSecond,
+  questionsWaitingMax,
 } from './limits.ts';
 
 /** Whether a certificate may be obtained; `unknown` before the URL has answered. */
@@ -45,7 +48,7 @@ export function createAsk(given: string): {
 
 /**
  * What the operator's URL says about names. It gets one request for each name at a time, at a
- * bounded pace, and its answers are remembered for a minute.
+ * bounded pace that clients share, and its answers are remembered for a minute.
  */
 export class Permissions {
   readonly #ask: AskPermission;
@@ -54,9 +57,9 @@ export class Permissions {
   readonly #known = new LRUCache<string, { permission: Permission; untilMs: number }>({
     max: permissionsMax,
   });
-  readonly #asking = new Map<string, Promise<Permission>>();
-  #tokens = questionsBurst;
-  #filledMs = -Infinity;
+  readonly #asking = new SharedTasks<Permission>(new SharedLimit(questions));
+  /** The questions that the URL has not answered. */
+  readonly #asked = new Map<string, Promise<Permission>>();
   #loggedMs = -Infinity;
 
   constructor(ask: AskPermission, { log, now }: { readonly log: Log; readonly now: () => number }) {
@@ -65,31 +68,40 @@ export class Permissions {
     this.#now = now;
   }
 
-  /** What is known of a name, or an answer; `unknown` if there are too many questions. */
-  async of(host: string): Promise<Permission> {
+  /**
+   * What is known of a name, or an answer; `unknown` if it is not the turn of the client's network
+   * in time.
+   */
+  async of(host: string, address: string): Promise<Permission> {
     const known = this.#known.get(host);
-    const nowMs = this.#now();
-    if (known !== undefined && nowMs < known.untilMs) return known.permission;
-    const asking = this.#asking.get(host);
-    if (asking !== undefined) return asking;
-    return this.#takeToken(nowMs) ? this.#askNow(host) : 'unknown';
+    if (known !== undefined && this.#now() < known.untilMs) return known.permission;
+    const client = { keyId: undefined, address };
+    try {
+      return await this.#asking.run(host, client, () => this.#askNow(host));
+    } catch (error) {
+      if (error instanceof Failure) return 'unknown';
+      throw error;
+    }
   }
 
   /** As of, for an order: the number of orders is bounded, and so no question is left out. */
   async confirm(host: string): Promise<Permission> {
     const known = this.#known.get(host);
     const isKnown = known !== undefined && this.#now() < known.untilMs;
-    return isKnown ? known.permission : (this.#asking.get(host) ?? this.#askNow(host));
+    return isKnown ? known.permission : this.#askNow(host);
   }
 
+  /** Asks, unless a question about the name is on its way. */
   #askNow(host: string): Promise<Permission> {
-    const asked = this.#answer(host).then((permission) => {
-      this.#asking.delete(host);
-      const forMs = permission === 'unknown' ? permissionFailedMs : permissionMs;
-      this.#known.set(host, { permission, untilMs: this.#now() + forMs });
-      return permission;
-    });
-    this.#asking.set(host, asked);
+    const asked =
+      this.#asked.get(host) ??
+      this.#answer(host).then((permission) => {
+        this.#asked.delete(host);
+        const forMs = permission === 'unknown' ? permissionFailedMs : permissionMs;
+        this.#known.set(host, { permission, untilMs: this.#now() + forMs });
+        return permission;
+      });
+    this.#asked.set(host, asked);
     return asked;
   }
 
@@ -112,13 +124,12 @@ export class Permissions {
     const message = 'The URL of acme_on_demand does not say whether a name may have a certificate.';
     this.#log.warn({ host, reason }, message);
   }
-
-  #takeToken(nowMs: number): boolean {
-    const passedMs = Math.max(0, nowMs - this.#filledMs);
-    this.#tokens = Math.min(questionsBurst, this.#tokens + (passedMs * questionsPerSecond) / 1_000);
-    this.#filledMs = nowMs;
-    if (this.#tokens < 1 || this.#asking.size >= questionsAtOnceMax) return false;
-    this.#tokens -= 1;
-    return true;
-  }
 }
+
+const questions: Shares = {
+  what: 'names without a certificate',
+  held: 'long',
+  max: questionsAtOnceMax,
+  heldMsMin: questionHeldMs,
+  waiting: { max: questionsWaitingMax, ms: questionMs },
+};

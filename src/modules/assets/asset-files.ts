@@ -1,7 +1,7 @@
 import { createHash, randomBytes, type Hash } from 'node:crypto';
 import { constants, fstatSync, openSync, closeSync } from 'node:fs';
 import { mkdir, open, readdir, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { Failure } from '../../core/values/failure.ts';
 import { isDiskFull } from '../../core/log/folder/full-disk.ts';
 import { syncPath } from '../upkeep/backup.ts';
@@ -34,6 +34,12 @@ export interface ReceivedFile {
   readonly bytes: number;
   /** Its first bytes. */
   readonly head: Buffer;
+}
+
+/** An upload that can be continued, by the client that began it. */
+interface NamedUpload {
+  readonly owner: string;
+  readonly name: string;
 }
 
 /** An open file; its owner closes the descriptor. */
@@ -158,17 +164,18 @@ export class AssetFiles {
   }
 
   /** Bytes that the server has of an interrupted upload; 0 if it has none. */
-  async interruptedBytes(upload: string): Promise<number> {
+  async interruptedBytes(upload: NamedUpload | undefined): Promise<number> {
+    if (upload === undefined) return 0;
     const found = await stat(join(this.#incoming, partName(upload))).catch(undefinedIfNone);
     return found?.size ?? 0;
   }
 
   /**
-   * Begins to write a file. With `upload`, the name of an upload, its beginning is kept if it is
-   * interrupted, and `first` bytes of an earlier beginning are used. Rejects with `conflict` if
-   * there are fewer, and with `storage_full`.
+   * Begins to write a file. With `upload`, its beginning is kept if it is interrupted, and `first`
+   * bytes of an earlier beginning are used. Rejects with `conflict` if there are fewer, and with
+   * `storage_full`.
    */
-  async begin(upload?: string, first = 0): Promise<AssetWriter> {
+  async begin(upload?: NamedUpload, first = 0): Promise<AssetWriter> {
     try {
       return await this.#begin(upload, first);
     } catch (error) {
@@ -176,7 +183,7 @@ export class AssetFiles {
     }
   }
 
-  async #begin(upload: string | undefined, first: number): Promise<AssetWriter> {
+  async #begin(upload: NamedUpload | undefined, first: number): Promise<AssetWriter> {
     await mkdir(this.#incoming, { recursive: true, mode: 0o700 });
     const path = join(this.#incoming, privateName());
     const part = upload === undefined ? undefined : join(this.#incoming, partName(upload));
@@ -219,19 +226,30 @@ export class AssetFiles {
     await syncPath(this.folder);
   }
 
-  /** Removes the oldest interrupted uploads, until there is room for another one. */
-  async makeRoom(): Promise<void> {
+  /**
+   * Removes interrupted uploads until there is room for another one: the oldest of the client that
+   * has most, with the one that comes.
+   */
+  async makeRoom(forPart: string): Promise<void> {
     const names = (await namesIn(this.#incoming)).filter((name) => name.endsWith(partSuffix));
-    if (names.length < interruptedUploadsMax) return;
-    const parts: { readonly path: string; readonly atMs: number }[] = [];
+    let excess = names.length + 1 - interruptedUploadsMax;
+    if (excess <= 0) return;
+    const partsOf = new Map<string, { readonly path: string; readonly atMs: number }[]>();
     for (const name of names) {
       const path = join(this.#incoming, name);
       const found = await stat(path).catch(undefinedIfNone);
-      if (found !== undefined) parts.push({ path, atMs: found.mtimeMs });
+      const owner = ownerOf(name);
+      if (found === undefined) excess -= 1;
+      else partsOf.set(owner, [...(partsOf.get(owner) ?? []), { path, atMs: found.mtimeMs }]);
     }
-    const oldestFirst = parts.toSorted((one, other) => one.atMs - other.atMs);
-    for (const { path } of oldestFirst.slice(0, parts.length + 1 - interruptedUploadsMax)) {
-      await rm(path, { force: true });
+    const own = ownerOf(basename(forPart));
+    const weightOf = (owner: string): number =>
+      (partsOf.get(owner)?.length ?? 0) + (owner === own ? 1 : 0);
+    for (; excess > 0; excess -= 1) {
+      const [most = own] = [...partsOf.keys()].toSorted((a, b) => weightOf(b) - weightOf(a));
+      const [oldest, ...others] = (partsOf.get(most) ?? []).toSorted((a, b) => a.atMs - b.atMs);
+      partsOf.set(most, others);
+      if (oldest !== undefined) await rm(oldest.path, { force: true });
     }
   }
 }
@@ -307,7 +325,7 @@ export class AssetWriter {
       await this.discard();
       return;
     }
-    await files.makeRoom();
+    await files.makeRoom(part);
     await handle.close();
     await rename(path, part);
   }
@@ -321,9 +339,19 @@ export class AssetWriter {
 
 const partSuffix = '.part';
 
-function partName(upload: string): string {
-  const digest = createHash('sha256').update(upload).digest('hex');
-  return `${digest}${partSuffix}`;
+/** The file of an interrupted upload: its name begins with a digest of its owner. */
+function partName({ owner, name }: NamedUpload): string {
+  const whole = createHash('sha256')
+    .update(JSON.stringify([owner, name]))
+    .digest('hex');
+  const whose = createHash('sha256').update(owner).digest('hex').slice(0, ownerDigits);
+  return `${whose}_${whole}${partSuffix}`;
+}
+
+const ownerDigits = 16;
+
+function ownerOf(part: string): string {
+  return part.slice(0, ownerDigits);
 }
 
 /** A name that says which process writes the file. */

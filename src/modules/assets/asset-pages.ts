@@ -23,7 +23,7 @@ import { hasVariants, sizeIn } from './picture-request.ts';
 import type { MissingFiles } from './missing-files.ts';
 import type { Variants, WantedPicture } from './variants.ts';
 
-type AskedFor = Pick<ContentRequest, 'method' | 'fields' | 'query'>;
+type AskedFor = Pick<ContentRequest, 'method' | 'fields' | 'query' | 'address'>;
 
 /** Where the file of an asset is shown, and how. */
 interface AssetView {
@@ -153,7 +153,7 @@ function withVariants(
       return respond(asset, given, request);
     }
     const view = { ...given, fields: withVary(given.fields, 'Accept') };
-    const wanted = { size, accept: request.fields.accept };
+    const wanted = { size, accept: request.fields.accept, address: request.address };
     const found = variants.find(asset, wanted);
     if (found === undefined) return respond(asset, view, request);
     return respondVaried(asset, found, { wanted, view, request });

@@ -5,9 +5,12 @@ const MIB = 1024 * 1024;
 export const assetNameBytesMax = 255;
 /** Uploads that a process receives at the same time. */
 export const uploadsAtOnceMax = 32;
+/** Further uploads that wait for a place, and how long. */
+export const uploadsWaitingMax = 64;
+export const uploadWaitMs = 10_000;
 /** How long the server keeps the beginning of an interrupted upload. */
 export const interruptedUploadMs = 24 * HOUR_MS;
-/** Interrupted uploads that the server keeps; a further one takes the place of the oldest. */
+/** Interrupted uploads that the server keeps; a further one replaces one of the key with most. */
 export const interruptedUploadsMax = 64;
 /** The first bytes of a file, by which the server knows images. */
 export const signatureBytes = 64;
@@ -31,8 +34,9 @@ export const variantUnpackedBytesMax = 192 * MIB;
 export const variantSourceBytesMax = 64 * MIB;
 /** Seconds that a variant may take. */
 export const variantSecondsMax = 20;
-/** Variants that wait for their turn; while there are more, the whole picture is sent. */
+/** Variants that wait for their turn, and how long; otherwise the whole picture is sent. */
 export const variantsWaitingMax = 64;
+export const variantWaitMs = 5_000;
 /** Pictures whose sizes, or failures, a process keeps in memory. */
 export const knownPicturesMax = 10_000;
 /** The share of its room that the folder of variants is reduced to when it is full. */

@@ -85,7 +85,7 @@ export function createMissingFiles(parts: MissingFilesParts): MissingFiles {
 
 async function download({ files, origin }: MissingFilesParts, sha256: string): Promise<void> {
   // What has arrived before an interruption is used; the hash of the whole decides.
-  const upload = `centre ${sha256}`;
+  const upload = { owner: 'centre', name: sha256 };
   const first = await files.interruptedBytes(upload);
   const silent = new AbortController();
   const timer = setTimeout(() => {

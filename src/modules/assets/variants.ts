@@ -2,6 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Metadata, SharpOptions } from 'sharp';
+import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
+import { SharedTasks } from '../../core/fair/shared-tasks.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Log } from '../../core/report/log.ts';
@@ -15,6 +17,7 @@ import {
   variantUnpackedBytesMax,
   variantsKeptShare,
   variantsWaitingMax,
+  variantWaitMs,
 } from './limits.ts';
 import {
   hasVariants,
@@ -53,6 +56,8 @@ export interface WantedPicture {
   readonly size: PictureSize;
   /** The field Accept. */
   readonly accept: string | undefined;
+  /** The address of the client. */
+  readonly address: string;
   /** Whether the file that was found last is no longer there. */
   readonly isGone?: true;
 }
@@ -77,9 +82,12 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
   const pictures = createMeasure(files);
   const unusable = createLruCache<true>(knownPicturesMax);
   const folder = new VariantsFolder(join(files.folder, variantsFolder), now, bytesMax);
-  const queue = createQueue((sharp, job) => encode(sharp, job, folder));
+  const tasks = new SharedTasks<number>(new SharedLimit(turns));
 
-  async function look(asset: Asset, { size, type }: SizeAndType): Promise<Asset | undefined> {
+  async function look(
+    asset: Asset,
+    { size, type, address }: SizeAndType,
+  ): Promise<Asset | undefined> {
     const sharp = await loadSharp();
     if (sharp === undefined) return undefined;
     const { name, sha256, contenttype } = asset;
@@ -95,8 +103,11 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
     if (isAnimated || isWhole || isTooLarge) return note(undefined);
     const file = `${sha256}-${width}-${sharp.versions.vips}.${type.slice('image/'.length)}`;
     const source = files.path(sha256);
-    const job = { source, target: folder.path(file), width, type, bytes: asset.bytes };
-    const bytes = (await folder.use(file)) ?? (await queue(sharp, job));
+    const target = folder.path(file);
+    const job = { source, target, width, type, bytes: asset.bytes };
+    const make = (): Promise<number> => encode(sharp, job, folder);
+    const client = { keyId: undefined, address };
+    const bytes = (await folder.use(file)) ?? (await tasks.run(target, client, make));
     if (bytes === 0) return note(undefined);
     const stored = join(variantsFolder, file);
     return note({ name, bytes, contenttype: type, sha256: stored });
@@ -121,7 +132,7 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
     limit(bytes) {
       folder.bytesMax = bytes;
     },
-    find(asset, { size, accept, isGone = false }) {
+    find(asset, { size, accept, address, isGone = false }) {
       const { contenttype, bytes, sha256 } = asset;
       if (!hasVariants(contenttype) || bytes > variantSourceBytesMax) return undefined;
       if (folder.bytesMax === 0 || unusable.has(sha256)) return undefined;
@@ -129,7 +140,7 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
       const whole = pictures.known(sha256)?.whole;
       const known = whole && found.get(keyOf(sha256, variantWidth(size, whole), type));
       const isFresh = known !== undefined && !isGone && now() - known.atMs < notedEveryMs;
-      return isFresh ? known.variant : findAnew(asset, { size, type });
+      return isFresh ? known.variant : findAnew(asset, { size, type, address });
     },
   };
 }
@@ -182,6 +193,8 @@ function keyOf(sha256: string, width: number, type: PictureType): string {
 interface SizeAndType {
   readonly size: PictureSize;
   readonly type: PictureType;
+  /** The address of the client. */
+  readonly address: string;
 }
 
 /** A variant that is to be made. */
@@ -194,29 +207,13 @@ interface Job {
   readonly bytes: number;
 }
 
-/**
- * Makes variants one after the other, each of them once at a time. Rejects with `unavailable` if
- * too many wait.
- */
-function createQueue(make: (sharp: Sharp, job: Job) => Promise<number>) {
-  const running = new Map<string, Promise<number>>();
-  let last: Promise<unknown> = Promise.resolve();
-  return async (sharp: Sharp, job: Job): Promise<number> => {
-    const { target } = job;
-    const begun = running.get(target);
-    if (begun !== undefined) return begun;
-    if (running.size >= variantsWaitingMax) {
-      throw new Failure('unavailable', 'Too many pictures wait to be made smaller.');
-    }
-    const made = last.then(() => make(sharp, job));
-    running.set(target, made);
-    last = made.then(
-      () => running.delete(target),
-      () => running.delete(target),
-    );
-    return made;
-  };
-}
+/** Variants are made one after the other. */
+const turns: Shares = {
+  what: 'pictures to make smaller',
+  held: 'short',
+  max: 1,
+  waiting: { max: variantsWaitingMax, ms: variantWaitMs },
+};
 
 /** Guards against pictures that unpack to much, and against damaged ones. */
 const guarded: SharpOptions = {

@@ -25,7 +25,7 @@ export const discoveryFreshMs = 3_600_000;
 export const discoveryRetryMs = 5_000;
 /** How far the clock of the provider may differ. */
 export const providerClockToleranceSeconds = 30;
-/** Requests to the provider at the same time; further sign-ins are refused. */
+/** Requests to the provider at the same time; as many further sign-ins wait. */
 export const providerRequestsMax = 64;
 /** The content of a request by which the provider ends sessions. */
 export const logoutBytesMax = 16 * KIB;

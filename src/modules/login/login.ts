@@ -33,6 +33,9 @@ interface LoginRequest {
   readonly method: string;
   readonly target: RequestTarget;
   readonly fields: Fields;
+  readonly address: string;
+  /** Aborts when the client has gone. */
+  readonly signal: () => AbortSignal;
   /** Reads its content, up to some bytes; rejects with `too_large`. */
   readonly body: (bytesMax: number) => Promise<Buffer>;
 }
@@ -230,7 +233,7 @@ async function begin(
 
 /** Begins the session of the person whom the provider names, and sends the browser back. */
 async function complete(
-  { target, fields }: LoginRequest,
+  { target, fields, address, signal }: LoginRequest,
   { login, provider }: SignInProvider,
   parts: SignInParts,
 ): Promise<Reply> {
@@ -242,7 +245,7 @@ async function complete(
   if (started?.provider !== login.name) throw usedUp();
   const callback = providerPath('callback', login);
   const returned = new URL(`${origin}${encodePath(folder)}${callback}?${target.query}`);
-  const person = await provider.person(returned, started);
+  const person = await provider.person(returned, started, { address, signal: signal() });
   const { session, cookie } = await sessions.begin(person, login);
   // A browser has one session: the one before would stay open without its cookie.
   const before = sessions.find(fields.cookie, origin);

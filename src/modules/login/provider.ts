@@ -5,6 +5,7 @@ import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { loadOpenIdClient } from '../../core/values/lazy-packages.ts';
 import { reasonOf, type Log } from '../../core/report/log.ts';
+import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import { claimAt, userIn, verifiedClaim } from '../visitors/tokens.ts';
 import {
@@ -26,6 +27,12 @@ interface SignInSecrets {
   readonly verifier: string;
 }
 
+/** The request with which a browser comes back: its address, and whether it has gone. */
+interface Visiting {
+  readonly address: string;
+  readonly signal?: AbortSignal;
+}
+
 /** An OpenID Connect provider (OpenID Connect Core 1.0). */
 export interface Provider {
   /** Makes the secrets of a sign-in, and the URL to which it sends the browser. */
@@ -37,7 +44,7 @@ export interface Provider {
    * `forbidden` if it names nobody, `invalid` for a code that is used up, `bad_gateway` for an
    * answer that cannot be trusted, and `unavailable` for none.
    */
-  person(returned: URL, secrets: SignInSecrets): Promise<SignedIn>;
+  person(returned: URL, secrets: SignInSecrets, from: Visiting): Promise<SignedIn>;
   /** The URL that ends the session at the provider; undefined if it has none. */
   endSession(about: {
     readonly idToken: string | undefined;
@@ -69,7 +76,7 @@ export function createProvider({
     ...{ now, warn },
     discover: () => discover(login, fetch),
   });
-  const limited = limitedTo(providerRequestsMax);
+  const requests = new SharedLimit(signIns);
   return {
     warn,
     async authorize(redirectUri) {
@@ -90,12 +97,15 @@ export function createProvider({
       });
       return { secrets, location: location.href };
     },
-    person: (returned, secrets) =>
-      limited(async () => personOf(await configuration(), returned, secrets, login)).catch(
-        (error: unknown) => {
-          throw reportedFailure(error, { login, warn, log });
-        },
-      ),
+    async person(returned, secrets, { address, signal }) {
+      try {
+        const ask = async (): Promise<SignedIn> =>
+          personOf(await configuration(), returned, secrets, login);
+        return await requests.run({ keyId: undefined, address }, ask, signal);
+      } catch (error) {
+        throw reportedFailure(error, { login, warn, log });
+      }
+    },
     async endSession({ idToken, returnTo }) {
       const client = await configuration();
       if (client.serverMetadata().end_session_endpoint === undefined) return undefined;
@@ -111,6 +121,16 @@ export function createProvider({
     },
   };
 }
+
+/** The sign-ins that ask a provider at the same time: it decides how long they take. */
+const signIns: Shares = {
+  what: 'people who sign in',
+  limit: 'sign_ins',
+  held: 'long',
+  max: providerRequestsMax,
+  waiting: { max: providerRequestsMax, ms: providerTimeoutMs },
+  retryAfterSeconds: 5,
+};
 
 /** The section of a provider, in log lines. */
 function sectionOf({ name }: Pick<LoginConfig, 'name'>): string {
@@ -216,20 +236,6 @@ async function personOf(
     ...{ user: prefix + user.name, roles: user.roles.map((role) => prefix + role) },
     ...{ subject: claims.sub, idToken: tokens.id_token },
     providerSession: typeof claims.sid === 'string' ? claims.sid : undefined,
-  };
-}
-
-/** Runs at most `max` tasks at the same time; refuses further ones with `unavailable`. */
-function limitedTo(max: number): <T>(act: () => Promise<T>) => Promise<T> {
-  let running = 0;
-  return async (act) => {
-    if (running >= max) throw unavailable('Too many people sign in right now.');
-    running += 1;
-    try {
-      return await act();
-    } finally {
-      running -= 1;
-    }
   };
 }
 

@@ -76,7 +76,7 @@ export function isSourceFailure(thrown: unknown): thrown is Failure {
  * Whether content failed because the connection broke, not because the client left. A timeout in
  * the middle of an answer, such as an event stream, does not count against a source.
  */
-function isConnectionFailure(error: Error | null): boolean {
+export function isConnectionFailure(error: Error | null): error is Failure {
   return isSourceFailure(error) && error.code === 'bad_gateway' && error.cause !== undefined;
 }
 

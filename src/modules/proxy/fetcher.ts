@@ -133,10 +133,9 @@ export function createFetcher(
 const shares: Shares = {
   what: 'requests that other servers are answering',
   limit: 'fetches',
+  held: 'long',
   max: Infinity,
-  withoutKeyMax: Infinity,
   perAddressMax: fetchesPerAddressMax,
-  perKeyMax: Infinity,
 };
 
 function sourceStatusNote({ httpresponse }: FetchRule): string {

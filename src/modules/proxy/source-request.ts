@@ -8,7 +8,7 @@ import { Failure } from '../../core/values/failure.ts';
 import type { OutboundRequest } from '../../core/outbound/dialler.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import { responseFields } from './response-fields.ts';
-import { isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
+import { isConnectionFailure, isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
 import type { Balancer } from './balancer.ts';
 import { stickyCookie } from './source-cookie.ts';
 import { requestFields, requestTrailers } from './request-fields.ts';
@@ -150,8 +150,14 @@ async function countAnswer(
     const answer = await coming;
     const ms = counted.answered(answer.status);
     sourceAnswered?.(ms);
-    return whenDone(answer, () => {
-      counted.ended();
+    return trackEnd(answer, {
+      cut: (failure) => {
+        // Content that fails ends the answer, whose signal aborts then as well.
+        if (isConnectionFailure(failure) && !signal.aborted) counted.failed(failure.message);
+      },
+      ended: () => {
+        counted.ended();
+      },
     });
   } catch (thrown) {
     if (isSourceFailure(thrown) && !signal.aborted) counted.failed(thrown.message);
@@ -160,23 +166,29 @@ async function countAnswer(
   }
 }
 
-/** An answer that calls a function once, when its content has ended or is not wanted. */
-function whenDone(answer: SourceResponse, done: () => void): SourceResponse {
+/**
+ * An answer that calls `ended` once, when its content has ended or is not wanted, and `cut` before
+ * that if its content fails.
+ */
+function trackEnd(
+  answer: SourceResponse,
+  { cut, ended }: { readonly cut: (failure: Error) => void; readonly ended: () => void },
+): SourceResponse {
   if (answer.connection !== undefined) {
-    answer.connection.once('close', done);
+    answer.connection.once('close', ended);
     return answer;
   }
   return {
     ...answer,
     content() {
       const content = answer.content();
-      if (content instanceof Readable) content.once('close', done);
-      else done();
+      if (content instanceof Readable) content.once('error', cut).once('close', ended);
+      else ended();
       return content;
     },
     discard() {
       answer.discard();
-      done();
+      ended();
     },
   };
 }

@@ -10,7 +10,7 @@ import {
 /** The requests to one server since the process started, by its origin. */
 interface SourceCounts {
   requests: number;
-  /** Requests without a complete head of an answer. */
+  /** Requests without a complete answer. */
   failed: number;
   /** Answers with a status of 500 or more. */
   serverErrors: number;
@@ -27,7 +27,7 @@ interface SourceCounts {
 export interface CountedRequest {
   /** The answer has begun; returns after how many milliseconds. */
   answered(status: number): number;
-  /** There is no answer. */
+  /** There is no answer, or not all of it. */
   failed(message: string): void;
   /** The exchange is over. */
   ended(): void;

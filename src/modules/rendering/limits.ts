@@ -11,8 +11,9 @@ export const threadStartMsMax = 60_000;
 export const threadIdleMs = 600_000;
 /** The heap of the thread that renders, in MiB. */
 export const threadHeapMibMax = 512;
-/** Pages that wait for the thread; further visitors get 503. */
+/** Pages that wait for the thread, and how long; further visitors get 503. */
 export const rendersWaitingMax = 100;
+export const renderWaitMs = 30_000;
 /** Memory of rendered pages. */
 export const renderedPagesBytesMax = 32 * MIB;
 /** How long the cache keeps a page that shows the current time, or a failure. */

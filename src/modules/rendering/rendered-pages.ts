@@ -7,6 +7,7 @@ import { parametersOf } from '../../core/http/query.ts';
 import { withoutFields, type Reply } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { withVary } from '../../core/http/vary.ts';
+import { SharedTasks } from '../../core/fair/shared-tasks.ts';
 import { Failure, type FailureCode } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { FoundRule, Rule, StoredRule } from '../rules/rule.ts';
@@ -84,12 +85,14 @@ interface Given {
   readonly page: PageText;
   /** The version of the generic page and of the tables. */
   readonly version: string;
+  /** The address of the client. */
+  readonly address: string;
   /** Calls record.get. */
   readonly get: (input: JsonObject) => Promise<JsonObject>;
 }
 
 interface RenderedPagesParts {
-  readonly thread: Pick<TemplateThread, 'page' | 'html' | 'rowInputs'>;
+  readonly thread: Pick<TemplateThread, 'page' | 'html' | 'rowInputs' | 'turns'>;
   readonly shared: SharedRendering;
   readonly compressor: PageCompressor;
   /** Milliseconds since 1970. */
@@ -110,6 +113,7 @@ export function createRenderedPages(parts: RenderedPagesParts): RenderedPages {
       const { page, untilMs } = await cache.pageOf(rendering, {
         page: opened,
         version: `${opened.tag} ${rows.version(rendering.tables)}`,
+        address: request.address,
         get: (input) => rows.get(input, request),
       });
       if (page === undefined) throw templateFailure;
@@ -126,7 +130,7 @@ export function createRenderedPages(parts: RenderedPagesParts): RenderedPages {
 /** Renders pages, and keeps them as long as nothing that they depend on has changed. */
 class PageCache {
   readonly #parts: RenderedPagesParts;
-  readonly #pending = new Map<string, Promise<RenderedPage>>();
+  readonly #tasks: SharedTasks<RenderedPage>;
   readonly #pages = new LRUCache<string, RenderedPage>({
     maxSize: renderedPagesBytesMax,
     sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + pageOverheadBytes,
@@ -134,6 +138,7 @@ class PageCache {
 
   constructor(parts: RenderedPagesParts) {
     this.#parts = parts;
+    this.#tasks = new SharedTasks(parts.thread.turns);
   }
 
   /** The page of a rendering; the same ones at the same time are rendered once. */
@@ -143,13 +148,9 @@ class PageCache {
     const isCurrent = kept !== undefined && this.#parts.now() < kept.untilMs;
     if (isCurrent && kept.version === given.version) return kept;
     const work = `${key}\n${given.version}`;
-    let made = this.#pending.get(work);
-    if (made === undefined) {
-      const former = isCurrent ? kept : undefined;
-      made = this.#renew(rendering, given, former).finally(() => this.#pending.delete(work));
-      this.#pending.set(work, made);
-    }
-    return made;
+    const former = isCurrent ? kept : undefined;
+    const client = { keyId: undefined, address: given.address };
+    return this.#tasks.run(work, client, () => this.#renew(rendering, given, former));
   }
 
   memory(): CacheUse {

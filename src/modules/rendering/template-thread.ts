@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { SharedLimit } from '../../core/fair/shared-limit.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import type { User } from '../../core/http/visitor.ts';
@@ -7,6 +8,7 @@ import {
   pageTextBytesMax,
   rendersWaitingMax,
   renderMsMax,
+  renderWaitMs,
   threadHeapMibMax,
   threadIdleMs,
   threadStartMsMax,
@@ -56,6 +58,14 @@ export class TemplateError extends Error {}
  * at a time, and the thread ends with a template that takes too long or too much memory.
  */
 export class TemplateThread {
+  /** The turns of the clients whose pages the thread renders: one page at a time. */
+  readonly turns = new SharedLimit({
+    what: 'pages to render',
+    limit: 'renderings',
+    held: 'short',
+    max: 1,
+    waiting: { max: rendersWaitingMax, ms: renderWaitMs },
+  });
   readonly #modules: RenderingModules;
   readonly #renderMs: number;
   #waiting: Waiting[] = [];
@@ -74,7 +84,7 @@ export class TemplateThread {
 
   /**
    * Renders an answer into the text of its generic page; resolves to the text of the whole page.
-   * Rejects with a TemplateError, or with `unavailable` if too many pages wait.
+   * Rejects with a TemplateError. To be called in one of `turns`.
    */
   async page(page: string, answer: TemplateAnswer): Promise<string> {
     return (await this.#run({ kind: 'page', page, answer })) as string;
@@ -95,6 +105,7 @@ export class TemplateThread {
     const stopping = new Failure('unavailable', 'The server is stopping.', {
       retryAfterSeconds: 1,
     });
+    this.turns.refuseWaiting(stopping);
     for (const { reject } of this.#waiting) reject(stopping);
     this.#waiting = [];
     this.#current?.reject(stopping);
@@ -102,11 +113,6 @@ export class TemplateThread {
   }
 
   #run(job: Job): Promise<Json> {
-    if (this.#waiting.length >= rendersWaitingMax) {
-      const words = 'The server is rendering too many pages at the moment. Try again in a second.';
-      const detail = { retryAfterSeconds: 1, limit: 'renderings' } as const;
-      return Promise.reject(new Failure('unavailable', words, detail));
-    }
     return new Promise((resolve, reject) => {
       this.#waiting.push({ job, resolve, reject });
       this.#next();

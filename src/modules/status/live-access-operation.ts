@@ -54,7 +54,8 @@ const filters = {
 
 type AccessFilters = StaticInput<typeof filters>;
 
-/** log.access: the access log of all processes from now on. Refuses with `unavailable`. */
+/** log.access: the access log of all processes from now on. Refuses with `rate_limited` and
+ * `unavailable`. */
 export const followAccess = defineOperation({
   name: 'svc1.log.access',
   scope: 'admin',
@@ -87,8 +88,8 @@ export const followAccess = defineOperation({
   },
   run:
     ({ liveAccess, now }: AccessParts) =>
-    (filters) => {
-      const read = liveAccess.read((row) => matches(filters, row));
+    (filters, { caller }) => {
+      const read = liveAccess.read((row) => matches(filters, row), caller);
       return {
         kind: 'stream',
         data: { from: new Date(now()).toISOString() },

@@ -1,4 +1,4 @@
-import { Failure } from '../../core/values/failure.ts';
+import { SharedLimit, type Sharer } from '../../core/fair/shared-limit.ts';
 import { withoutKeys } from '../logs/access-log.ts';
 import type { AccessEntry } from '../../core/report/access-entry.ts';
 import { liveReadersMax, liveRowsMax, liveSendMs } from '../../core/report/limits.ts';
@@ -47,6 +47,12 @@ export class LiveAccess {
   readonly #now: () => number;
   readonly #peers: AccessPeers | undefined;
   readonly #readers = new Set<AccessReader>();
+  readonly #places = new SharedLimit({
+    what: 'live access logs',
+    limit: 'live_access',
+    held: 'long',
+    max: liveReadersMax,
+  });
   #isWatchedElsewhere = false;
   #unsent = new AccessReader(() => true);
   #isSending = false;
@@ -91,26 +97,23 @@ export class LiveAccess {
 
   /**
    * The lines that match from now on, several at a time if the reader is slow, until the signal
-   * aborts. Throws `unavailable` if too many read already.
+   * aborts. Throws `rate_limited` if the client reads too many already, and `unavailable` if all
+   * clients together do.
    */
   read(
     matches: (row: AccessRow) => boolean,
+    client: Sharer,
   ): (signal: AbortSignal) => AsyncGenerator<AccessRows, void, undefined> {
-    this.#requireRoom();
-    return (signal) => this.#lines(new AccessReader(matches), signal);
-  }
-
-  #requireRoom(): void {
-    if (this.#readers.size < liveReadersMax) return;
-    const message = `${liveReadersMax} live access logs are open: close one, and try again.`;
-    throw new Failure('unavailable', message, { limit: 'live_access' });
+    this.#places.require(client);
+    return (signal) => this.#lines(new AccessReader(matches), client, signal);
   }
 
   async *#lines(
     reader: AccessReader,
+    client: Sharer,
     signal: AbortSignal,
   ): AsyncGenerator<AccessRows, void, undefined> {
-    this.#requireRoom();
+    this.#places.take(client, 1);
     this.#readers.add(reader);
     if (this.#readers.size === 1) this.#peers?.watch(true);
     try {
@@ -121,6 +124,7 @@ export class LiveAccess {
       }
     } finally {
       this.#readers.delete(reader);
+      this.#places.giveBack(client, 1);
       if (this.#readers.size === 0) this.#peers?.watch(false);
     }
   }

@@ -42,7 +42,8 @@ type WatchInput = StaticInput<typeof watchInput>;
 /**
  * server.subscribe: which parts of the server's state have changed, at most once a second. It sends
  * no data: the client reads what it shows with the operation for it. A client that was disconnected
- * reads again, so nothing is missed. Refuses with `forbidden`, `not_found` and `unavailable`.
+ * reads again, so nothing is missed. Refuses with `forbidden`, `not_found`,
+ * `rate_limited` and `unavailable`.
  */
 export const subscribeToState = defineOperation({
   name: 'svc1.server.subscribe',
@@ -75,7 +76,7 @@ export const subscribeToState = defineOperation({
       requireAccess({ topics, ...(hook !== undefined && { hook }) }, caller);
       const newest = hook === undefined ? undefined : newestDeliveries(store, hook);
       const seq = store.seq();
-      const changes = await stateWatcher.watch(topics);
+      const changes = await stateWatcher.watch(topics, caller);
       return {
         kind: 'stream',
         data: { seq },

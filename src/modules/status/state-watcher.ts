@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../core/values/failure.ts';
+import { SharedLimit, type Sharer } from '../../core/fair/shared-limit.ts';
 import { stateCompareMs, stateReadersMax } from '../../core/report/limits.ts';
 
 /** The parts of the server's state that clients can watch. */
@@ -33,7 +33,12 @@ type VersionOf = (topic: StateTopic) => Promise<string>;
 export class StateWatcher {
   readonly #versions: StateVersions;
   readonly #everyMs: number;
-  readonly #readers = new Set<object>();
+  readonly #readers = new SharedLimit({
+    what: 'clients that watch the state',
+    limit: 'live_state',
+    held: 'long',
+    max: stateReadersMax,
+  });
   #round: Promise<VersionOf> | undefined;
 
   constructor(versions: StateVersions, everyMs = stateCompareMs) {
@@ -49,24 +54,26 @@ export class StateWatcher {
   /**
    * Resolves when the present versions are known. The function that it resolves to makes the
    * changes since then: topics that have changed together, until the signal aborts. A slow reader
-   * gets several changes of a topic as one. Rejects with `unavailable` if too many read already.
+   * gets several changes of a topic as one. Rejects with `rate_limited` if the client has too many
+   * readers already, and `unavailable` if all clients together have.
    */
   async watch(
     topics: readonly StateTopic[],
+    client: Sharer,
   ): Promise<(signal: AbortSignal) => AsyncGenerator<readonly StateTopic[], void, undefined>> {
-    this.#requireRoom();
+    this.#readers.require(client);
     const known = new Map<StateTopic, string>();
     const versionOf = this.#currentVersions();
     for (const topic of topics) known.set(topic, await versionOf(topic));
-    return (signal) => this.#changes(known, signal);
+    return (signal) => this.#changes(known, client, signal);
   }
 
   async *#changes(
     known: Map<StateTopic, string>,
+    client: Sharer,
     signal: AbortSignal,
   ): AsyncGenerator<readonly StateTopic[], void, undefined> {
-    this.#requireRoom();
-    this.#readers.add(known);
+    this.#readers.take(client, 1);
     try {
       for (;;) {
         const versionOf = await this.#nextRound();
@@ -81,7 +88,7 @@ export class StateWatcher {
         if (changed.length > 0) yield changed;
       }
     } finally {
-      this.#readers.delete(known);
+      this.#readers.giveBack(client, 1);
     }
   }
 
@@ -104,11 +111,5 @@ export class StateWatcher {
 
   async #version(topic: StateTopic): Promise<string> {
     return hash('sha1', JSON.stringify([await this.#versions[topic]()]));
-  }
-
-  #requireRoom(): void {
-    if (this.#readers.size < stateReadersMax) return;
-    const message = `${stateReadersMax} clients watch the state: close one, and try again.`;
-    throw new Failure('unavailable', message, { limit: 'live_state' });
   }
 }

@@ -4,14 +4,14 @@ import { Failure } from '../../../src/core/values/failure.ts';
 import { SharedLimit } from '../../../src/core/fair/shared-limit.ts';
 import { unknownAddress, type ClientAddress } from '../../../src/core/values/network/peer.ts';
 
-function limitOf(shares: Partial<Record<'max' | 'perAddressMax' | 'perKeyMax', number>>) {
+function limitOf(shares: Partial<Record<'max' | 'perAddressMax', number>>) {
   const limit = new SharedLimit({
     what: 'things',
     limit: 'subscriptions',
     max: 100,
     withoutKeyMax: 60,
     perAddressMax: 25,
-    perKeyMax: 50,
+    held: 'long',
     ...shares,
   });
   const grow = (address: ClientAddress, amount: number, keyId?: string) => {
@@ -55,13 +55,13 @@ suite('a limit that all clients share', () => {
     for (const address of ['192.0.2.1', '192.0.2.2'] as const) grow(address, 25);
     assert.equal(grow('192.0.2.3', 11).code, 'unavailable');
     assert.equal(grow('192.0.2.1', 40, 'a').code, undefined, 'whatever others at its address do');
-    assert.equal(grow('192.0.2.9', 11, 'a').code, 'rate_limited', 'of one key, from anywhere');
+    assert.equal(grow('192.0.2.9', 10, 'a').code, 'rate_limited', 'of one key, from anywhere');
     assert.equal(grow('192.0.2.1', 11, 'b').code, 'unavailable');
     assert.equal(grow('192.0.2.1', 10, 'b').code, undefined);
   });
 
   test('does not count refused requests', () => {
-    const { limit, grow } = limitOf({ max: 10, perAddressMax: 10, perKeyMax: 10 });
+    const { limit, grow } = limitOf({ max: 10, perAddressMax: 10 });
     const { allocation, code } = grow('192.0.2.1', 11);
     allocation.free();
     assert.deepEqual([code, limit.size], ['rate_limited', 0]);

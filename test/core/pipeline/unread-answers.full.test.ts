@@ -16,10 +16,9 @@ function answersUpTo(perAddressMax: number) {
   const limit = new SharedLimit({
     what: 'answers',
     limit: 'unread_answers',
+    held: 'long',
     max: 2 * perAddressMax,
-    withoutKeyMax: 2 * perAddressMax,
     perAddressMax,
-    perKeyMax: perAddressMax,
   });
   return { limit, unread: new UnreadAnswers(limit) };
 }

@@ -45,22 +45,23 @@ async function keeperOf(site: TestSite, nowMs: () => number) {
 }
 
 suite('a part of an upload', () => {
+  const upload = { owner: 'A', name: 'upload' };
   test('that continues nothing leaves no file in the place of what another has', async (t) => {
     const files = new AssetFiles(await temporaryFolder(t));
     const incoming = join(files.folder, '.incoming');
-    await assert.rejects(files.begin('upload', 5), { code: 'conflict' });
+    await assert.rejects(files.begin(upload, 5), { code: 'conflict' });
     assert.deepEqual(await readdir(incoming), []);
-    const writer = await files.begin('upload');
+    const writer = await files.begin(upload);
     await writer.write(Buffer.from('abc'));
     await writer.interrupt();
-    await assert.rejects(files.begin('upload', 5), { code: 'conflict' });
-    assert.equal(await files.interruptedBytes('upload'), 3);
+    await assert.rejects(files.begin(upload, 5), { code: 'conflict' });
+    assert.equal(await files.interruptedBytes(upload), 3);
   });
 
   test('takes the place of the oldest one, once the server has enough of them', async (t) => {
     const files = new AssetFiles(await temporaryFolder(t));
-    const begin = async (name: string) => {
-      const writer = await files.begin(name);
+    const begin = async (name: string, owner = 'A') => {
+      const writer = await files.begin({ owner, name });
       await writer.write(Buffer.from('abc'));
       await writer.interrupt();
     };
@@ -72,7 +73,25 @@ suite('a part of an upload', () => {
     const left = await readdir(incoming);
     assert.equal(left.length, interruptedUploadsMax);
     assert.ok(!left.includes(oldest));
-    assert.equal(await files.interruptedBytes('further'), 3);
+    assert.equal(await files.interruptedBytes({ owner: 'A', name: 'further' }), 3);
+  });
+
+  test('of one client takes no place of another client', async (t) => {
+    const files = new AssetFiles(await temporaryFolder(t));
+    const begin = async (owner: string, name: string) => {
+      const writer = await files.begin({ owner, name });
+      await writer.write(Buffer.from('abc'));
+      await writer.interrupt();
+    };
+    await begin('B', 'the oldest');
+    const incoming = join(files.folder, '.incoming');
+    for (const name of await readdir(incoming)) await utimes(join(incoming, name), 1, 1);
+    for (let at = 0; at < interruptedUploadsMax + 5; at += 1) await begin('A', `${at}`);
+    assert.equal((await readdir(incoming)).length, interruptedUploadsMax);
+    assert.equal(await files.interruptedBytes({ owner: 'B', name: 'the oldest' }), 3);
+    await begin('C', 'another');
+    assert.equal(await files.interruptedBytes({ owner: 'B', name: 'the oldest' }), 3);
+    assert.equal(await files.interruptedBytes({ owner: 'C', name: 'another' }), 3);
   });
 
   test('finds a disk without room for a further file', async (t) => {

@@ -28,14 +28,24 @@ test('a template that never yields is stopped, and the next one gets a new threa
   assert.match(await thread.page(frame, answerOf({ template: '<h1>1</h1>' })), /<h1>1<\/h1>/);
 });
 
-test('too many pages at the same time are refused, and the others are rendered', async (t) => {
+test('the pages of one address leave the turn after next to another one', async (t) => {
   const thread = new TemplateThread(modules);
   t.after(() => thread.close());
   const answer = answerOf({ template: '<h1>1</h1>' });
-  const asked = Array.from({ length: rendersWaitingMax + 2 }, () => thread.page(frame, answer));
-  const results = await Promise.allSettled(asked);
+  const rendered: string[] = [];
+  const page = (address: string): Promise<unknown> =>
+    thread.turns.run({ keyId: undefined, address }, async () => {
+      rendered.push(address);
+      await thread.page(frame, answer);
+    });
+  const asked = Array.from({ length: rendersWaitingMax + 3 }, () => page('198.51.100.1'));
+  const flood = Promise.allSettled(asked);
+  await page('192.0.2.1');
+  assert.deepEqual(rendered.slice(0, 2), ['198.51.100.1', '192.0.2.1']);
+  const results = await flood;
   const refused = results.filter(({ status }) => status === 'rejected');
-  assert.equal(refused.length, 2);
+  // The newest of the longest line made room for the visitor.
+  assert.equal(refused.length, 3);
   const [{ reason }] = refused as [PromiseRejectedResult];
   assert.equal((reason as { limit?: string }).limit, 'renderings');
 });

@@ -8,6 +8,8 @@ import {
   type StateTopic,
 } from '../../../src/modules/status/state-watcher.ts';
 
+const client = { keyId: 'one', address: '192.0.2.1' };
+
 /** A watcher whose versions a test sets, and that counts how often each is read. */
 function watched() {
   const versions = new Map<StateTopic, number>();
@@ -29,7 +31,7 @@ suite('the state that clients watch', () => {
     const { watcher, change, reads } = watched();
     const abort = new AbortController();
     change('keys');
-    const start = await watcher.watch(['keys', 'cache']);
+    const start = await watcher.watch(['keys', 'cache'], client);
     change('keys');
     change('nodes');
     const changes = start(abort.signal);
@@ -46,8 +48,8 @@ suite('the state that clients watch', () => {
   test('a slow reader gets several changes of a topic as one', async () => {
     const { watcher, change } = watched();
     const abort = new AbortController();
-    const slow = (await watcher.watch(['keys']))(abort.signal);
-    const quick = (await watcher.watch(['keys']))(abort.signal);
+    const slow = (await watcher.watch(['keys'], client))(abort.signal);
+    const quick = (await watcher.watch(['keys'], client))(abort.signal);
     for (let at = 0; at < 3; at += 1) {
       change('keys');
       assert.deepEqual((await quick.next()).value, ['keys']);
@@ -60,23 +62,28 @@ suite('the state that clients watch', () => {
     await Promise.all([slow.next(), quick.next()]);
   });
 
-  test('refuses more readers than the limit, and has room again after one has left', async () => {
+  test('refuses more readers of one key than its share, and has room again after one has left', async () => {
     const { watcher, change } = watched();
     const abort = new AbortController();
     const readers = await Promise.all(
-      Array.from({ length: stateReadersMax }, async () => await watcher.watch(['keys'])),
+      Array.from(
+        { length: stateReadersMax / 2 },
+        async () => await watcher.watch(['keys'], client),
+      ),
     );
     const started = readers.map((start) => start(abort.signal));
     const coming = started.map((one) => one.next());
     await assert.rejects(
-      watcher.watch(['keys']),
+      watcher.watch(['keys'], client),
       (error) => error instanceof Failure && error.limit === 'live_state',
     );
+    const another = { keyId: 'another', address: '192.0.2.1' };
+    assert.ok(await watcher.watch(['keys'], another), 'another key has a place');
     change('keys');
     await Promise.all(coming);
     abort.abort();
     await Promise.all(started.map((one) => one.next()));
     assert.equal(watcher.size, 0);
-    await watcher.watch(['keys']);
+    await watcher.watch(['keys'], client);
   });
 });

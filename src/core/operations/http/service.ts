@@ -141,12 +141,13 @@ function withoutScripts(reply: Reply): Reply {
 /** The answer of the sign-in; undefined for any other path. */
 function loginReply(
   { login }: Serving,
-  { path, exchange: { head, body }, incoming: { target, fields } }: ServiceRequest,
+  { path, exchange: { head, body }, incoming, signal }: ServiceRequest,
 ): Reply | Promise<Reply> | undefined {
   const rest = /^\/login\/(.*)$/.exec(path)?.[1];
   if (login === undefined || rest === undefined) return undefined;
+  const { target, fields, address } = incoming;
   return login.respond({
-    ...{ path: rest, target, fields, method: head.method },
+    ...{ path: rest, target, fields, address, signal, method: head.method },
     body: (bytesMax) => readBody({ body, fields }, bytesMax),
   });
 }

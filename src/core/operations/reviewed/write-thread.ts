@@ -4,7 +4,8 @@ import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import { newId, now } from '../../values/clock.ts';
 import { Failure, failureFrom, type FailureCode } from '../../values/failure.ts';
-import { largeWritesWaitingMax } from '../limits.ts';
+import { SharedLimit } from '../../fair/shared-limit.ts';
+import { largeWritesWaitingMax, largeWriteWaitMs } from '../limits.ts';
 import { silentLog } from '../../report/log.ts';
 import { openData } from '../../../cli/open-data.ts';
 import type { Config } from '../../config/config.ts';
@@ -64,26 +65,17 @@ export async function writeInThread<K extends Kind>(
   kind: K,
   request: LargeWrites[K]['request'],
 ): Promise<LargeWrites[K]['result']> {
-  if (waiting >= largeWritesWaitingMax) {
-    throw new Failure(
-      'unavailable',
-      'Several large imports, invalidates or publications are running. Try again later.',
-      { retryAfterSeconds: 10 },
-    );
-  }
-  waiting += 1;
-  // They run one after the other, because each takes a core and much memory.
-  const mine = latest.then(() => runInThread<K>({ folder, cluster, kind, request }));
-  latest = mine.then(ended, ended);
-  return mine;
+  return turns.run(request.by, () => runInThread<K>({ folder, cluster, kind, request }));
 }
 
-let waiting = 0;
-let latest: Promise<void> = Promise.resolve();
-
-function ended(): void {
-  waiting -= 1;
-}
+/** They run one after the other, because each takes a core and much memory. */
+const turns = new SharedLimit({
+  what: 'large imports, invalidates or publications',
+  held: 'short',
+  max: 1,
+  waiting: { max: largeWritesWaitingMax, ms: largeWriteWaitMs },
+  retryAfterSeconds: 10,
+});
 
 async function runInThread<K extends Kind>(
   largeWrite: Job<K>['largeWrite'],

@@ -26,6 +26,8 @@ export class Http2Request {
   #trailers: readonly string[] = [];
   #isOver = false;
   #hasAnswered = false;
+  /** Whether the server has ended its stream by END_STREAM (RFC 9113 §8.1). */
+  #hasEnded = false;
 
   constructor(
     session: ClientHttp2Session,
@@ -118,8 +120,9 @@ export class Http2Request {
     stream.once('trailers', (_headers, _flags, raw: readonly string[]) => {
       this.#trailers = raw;
     });
+    this.#noteEndStream(stream);
     stream.once('end', () => {
-      if (this.#hasAnswered && stream.rstCode === noError && !stream.aborted) this.#end();
+      if (this.#hasAnswered && this.#hasEnded) this.#end();
     });
     // `close` handles it.
     stream.on('error', () => undefined);
@@ -133,6 +136,20 @@ export class Http2Request {
         resolve(undefined);
       });
     });
+  }
+
+  /**
+   * Notes whether END_STREAM ends the content. Node ends the readable side after a RST_STREAM with
+   * NO_ERROR, too, and has no event that tells the two apart; only the reset closes the stream
+   * first. A response that END_STREAM has ended is whole even if such a reset follows, by which a
+   * server says that it needs no more of the request (RFC 9113 §8.1).
+   */
+  #noteEndStream(stream: ClientHttp2Stream): void {
+    const push = stream.push.bind(stream);
+    stream.push = (chunk: Buffer | null) => {
+      if (chunk === null && !stream.closed) this.#hasEnded = true;
+      return push(chunk);
+    };
   }
 
   #begin(raw: readonly string[]): void {

@@ -159,7 +159,7 @@ export class Certificates {
     const name = host.toLowerCase();
     const onDemand = this.isOnDemand(name) ? this.#onDemand : undefined;
     if (onDemand === undefined) return this.contextFor(name, socket);
-    return onDemand.pairFor(name).then(
+    return onDemand.pairFor(name, socket?.remoteAddress ?? '').then(
       (pair) => {
         if (pair === undefined) return this.contextFor(name, socket);
         const asking = socket && this.clientAuthorities.contextFor(socket, name, pair);

@@ -55,7 +55,8 @@ export async function downloadByHash(
   const contenttype = 'application/octet-stream';
   const fields = ['Cache-Control', 'private, no-store'];
   const view = { status: 200, contentType: contenttype, fields, source: 'svc1' };
-  const asked = { method, fields: incoming.fields, query: '' };
+  const { fields: sent, address } = incoming;
+  const asked = { method, fields: sent, query: '', address };
   const asset = { name: sha256, sha256, bytes, contenttype };
   return serving.assets.pages.respondFromFile(asset, view, asked);
 }

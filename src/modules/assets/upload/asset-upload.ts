@@ -7,6 +7,7 @@ import { takeParameter } from '../../../core/http/query.ts';
 import { noBody, type Reply } from '../../../core/http/reply.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
+import { clientName } from '../../../core/fair/shared-limit.ts';
 import type { Caller } from '../../../core/values/key.ts';
 import { downloadByHash, hashInPath, type AssetRequest } from './asset-by-hash.ts';
 import { requirePlain } from '../../../core/pipeline/body.ts';
@@ -15,7 +16,7 @@ import {
   type IncomingRequest,
 } from '../../../core/pipeline/incoming-request.ts';
 import { outcomeMembers } from '../../../core/operations/http/operations.ts';
-import { limitUploads, receiveContent, tooLarge } from './upload-content.ts';
+import { receiveContent, tooLarge, uploads } from './upload-content.ts';
 import { contentRangeOf, expectedDigest, type UploadRange } from './upload-fields.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 
@@ -123,7 +124,7 @@ async function download(
   { exchange, incoming }: AssetRequest,
   { name, caller }: NamedAsset,
 ): Promise<Reply> {
-  const { fields, target } = incoming;
+  const { fields, target, address } = incoming;
   serving.execute.admit({ name: getName, scope: 'read' }, caller);
   const draft = draftOf(incoming);
   const reader = draft === undefined ? serving.assets : serving.assets.inDraft(draft);
@@ -135,7 +136,7 @@ async function download(
     fields: ['Cache-Control', 'private, no-cache'],
     source: 'svc1',
   };
-  const asked = { method: exchange.head.method, fields, query: target.query };
+  const asked = { method: exchange.head.method, fields, query: target.query, address };
   const { isReusable: _isReusable, ...reply } = await serving.assets.pages.respond(
     asset,
     view,
@@ -164,10 +165,10 @@ function upload(
   const expected = expectedDigest(fields['repr-digest'], fields['content-digest']);
   const length = range?.total ?? lengthOf(fields['content-length']);
   if ((length ?? 0) > bytesMax) throw tooLarge(bytesMax);
-  return limitUploads(() => {
-    request.exchange.body?.pause();
-    return answerUpload(serving, request, { ...uploaded, range, expected, length });
-  });
+  const asked = { ...uploaded, range, expected, length };
+  request.exchange.body?.pause();
+  const answer = (): Promise<Reply> => answerUpload(serving, request, asked);
+  return uploads.run(uploaded.caller, answer, request.signal());
 }
 
 /** An upload, as its header fields describe it. */
@@ -189,9 +190,10 @@ async function answerUpload(
   const { name, caller, range, expected, length, sha256 } = given;
   const { files, prepareTable, share } = serving.assets;
   // Only the same key can continue an upload, and only with the same length.
-  const key = length === undefined ? undefined : JSON.stringify([caller.keyId, name, length]);
+  const owner = clientName(caller);
+  const key = length === undefined ? undefined : { owner, name: JSON.stringify([name, length]) };
   if (range?.first === undefined && range !== undefined) {
-    return uploadReply(200, { name, received: await files.interruptedBytes(key ?? '') });
+    return uploadReply(200, { name, received: await files.interruptedBytes(key) });
   }
   const writer = await files.begin(key, range?.first);
   await receiveContent(request.exchange.body, writer, {

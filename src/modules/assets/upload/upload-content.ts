@@ -1,28 +1,21 @@
 import type { AssetWriter } from '../asset-files.ts';
-import { uploadsAtOnceMax } from '../limits.ts';
+import { SharedLimit } from '../../../core/fair/shared-limit.ts';
+import { uploadsAtOnceMax, uploadsWaitingMax, uploadWaitMs } from '../limits.ts';
 import { requireIntactBody } from '../../../core/http/content/broken-content.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import type { RequestBody } from '../../../core/pipeline/exchange.ts';
 import { passContentOn } from '../../../core/pipeline/body.ts';
 import { invalidRange } from './upload-fields.ts';
 
-let uploads = 0;
-
-/**
- * Answers an upload by a function, unless this process receives too many already. Throws
- * `unavailable` then.
- */
-export function limitUploads<T>(answer: () => Promise<T>): Promise<T> {
-  if (uploads >= uploadsAtOnceMax) {
-    throw new Failure('unavailable', 'Too many uploads at once. Try again in a moment.', {
-      retryAfterSeconds: 2,
-    });
-  }
-  uploads += 1;
-  return answer().finally(() => {
-    uploads -= 1;
-  });
-}
+/** The uploads that this process receives: their clients decide how long they take. */
+export const uploads = new SharedLimit({
+  what: 'uploads',
+  limit: 'uploads',
+  held: 'long',
+  max: uploadsAtOnceMax,
+  waiting: { max: uploadsWaitingMax, ms: uploadWaitMs },
+  retryAfterSeconds: 2,
+});
 
 /**
  * Writes the content of a request, at the pace of the disk. Rejects with the failure of the writer,

@@ -1,6 +1,7 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { draftStates, type DraftSchedule, type SiteDraft } from '../draft.ts';
 import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
+import { leavesRoom } from '../../../core/fair/shared-limit.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
@@ -153,7 +154,7 @@ export const insertDraft = defineOperation({
     (v, call) =>
       writeDraft(store, { name: 'draft.insert', v, call }, (reads) => {
         requireFreeName(reads, v.name);
-        requireRoom(reads);
+        requireRoom(reads, authorOf(call));
         const { name, comment } = v;
         const data = comment === undefined ? { name } : { name, comment };
         return { id: newId(), action: 'insert', data };
@@ -466,12 +467,16 @@ function requireFreeName(reads: Reads, name: string): void {
   });
 }
 
-function requireRoom(reads: Reads): void {
-  let open = 0;
-  for (const { state } of reads.draftsAfter('')) if (state === 'open') open += 1;
-  if (open < openDraftsMax) return;
-  throw new Failure(
-    'conflict',
-    `There are ${openDraftsMax} open drafts, which is the limit. Publish or discard one.`,
-  );
+/** Requires room for one more draft of a key: it may have no more than is left for others. */
+function requireRoom(reads: Reads, author: string): void {
+  let [held, all] = [0, 0];
+  for (const { state, by } of reads.draftsAfter('')) {
+    if (state !== 'open') continue;
+    all += 1;
+    if (by === author) held += 1;
+  }
+  if (leavesRoom({ held, all, max: openDraftsMax })) return;
+  const whose = all < openDraftsMax ? `${held} open drafts of this key` : `${all} open drafts`;
+  const message = `There are ${whose}, which is the limit. Publish or discard one.`;
+  throw new Failure('conflict', message);
 }
