@@ -123,6 +123,47 @@ export class SharedLimit {
     this.#serve();
   }
 
+  /** Takes an amount for a client at once; undefined if it is not the client's turn. */
+  tryAcquire(client: Sharer, amount = 1): Release | undefined {
+    const name = clientName(client);
+    if (this.#lines.size === 0) {
+      if (!this.#fits(client, name, amount)) return undefined;
+      this.#add(client, name, amount);
+      return this.#placeOf(client, amount)();
+    }
+    let taken: Release | undefined;
+    const leave = this.wait(client, amount, (release) => {
+      taken = release;
+    });
+    leave();
+    return taken;
+  }
+
+  /**
+   * Puts a request into the client's line, without a time limit; `granted` is called when it is its
+   * turn, which may be at once. Returns a function that takes it out of the line. Only for limits
+   * whose clients bound their requests themselves.
+   */
+  wait(client: Sharer, amount: number, granted: (release: Release) => void): () => void {
+    const name = clientName(client);
+    const begin = this.#placeOf(client, amount);
+    const leave = (): void => {
+      this.#leave(name, waiter);
+    };
+    const waiter: Waiter = {
+      amount,
+      refuse: leave,
+      grant: () => {
+        leave();
+        this.#add(client, name, amount);
+        granted(begin());
+      },
+    };
+    this.#join(client, name, waiter);
+    this.#serve();
+    return leave;
+  }
+
   /**
    * Takes an amount when it is the client's turn. Rejects with the reason of the signal if that
    * aborts first; with `rate_limited` or `unavailable` as `take` if the limit has no lines, too
@@ -131,12 +172,10 @@ export class SharedLimit {
   acquire(client: Sharer, amount = 1, signal?: AbortSignal): Promise<Release> {
     const { waiting } = this.#shares;
     const name = clientName(client);
-    const begin = this.#placeOf(client, amount);
     if (signal?.aborted === true) return Promise.reject(abortReason(signal));
-    if (this.#lines.size === 0 && this.#fits(client, name, amount)) {
-      this.#add(client, name, amount);
-      return Promise.resolve(begin());
-    }
+    const taken = this.tryAcquire(client, amount);
+    if (taken !== undefined) return Promise.resolve(taken);
+    const begin = this.#placeOf(client, amount);
     if (waiting === undefined || amount > this.#shares.max || !this.#makeRoom(name)) {
       return Promise.reject(this.#refusal(client, name, amount));
     }
@@ -324,6 +363,11 @@ export class SharedLimit {
         passedOver.push(line);
       }
       if (!hasRoom) continue;
+      // No other line can have an earlier turn.
+      if (held === 0 && this.#turnOf(name) <= this.#turn) {
+        within = line;
+        break;
+      }
       if (held === 0 || held + amount <= share) within = this.#sooner(line, within);
       else other = this.#sooner(line, other);
     }

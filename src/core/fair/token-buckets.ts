@@ -1,3 +1,4 @@
+import { leavesRoom } from './shared-limit.ts';
 import type { Metric } from '../report/metrics.ts';
 import { bucketsMax, bucketsSweepMs } from '../../modules/access/limits.ts';
 
@@ -7,6 +8,8 @@ export interface TokenOrder {
   readonly rate: string;
   /** Who has the bucket: an address, a user, a key … */
   readonly client: string;
+  /** The network that names the client, if it can name many: its buckets leave room for others. */
+  readonly from?: string;
   /** Milliseconds in which a token is added. */
   readonly intervalMs: number;
   /** The number of tokens of a full bucket. */
@@ -31,6 +34,9 @@ export type TakeToken = (order: TokenOrder) => Taken | Promise<Taken>;
 interface RateBuckets {
   /** When each is full. */
   readonly fullAtMs: Map<string, number>;
+  /** The networks that have named clients, and how many buckets each of them has. */
+  readonly networkOf: Map<string, string>;
+  readonly bucketsOf: Map<string, number>;
   /** When the next look for full ones is due. */
   sweepAtMs: number;
 }
@@ -39,7 +45,8 @@ interface RateBuckets {
  * Token buckets by the generic cell rate algorithm (GCRA): the state of a bucket is the time at
  * which it is full. At most `bucketsMax` that are not full are kept, each rate with an equal share;
  * then new clients of a rate share one bucket, so that nobody gets a full one by filling the
- * memory, and no rate fills that of another. `monotonicMs` measures durations.
+ * memory, and no rate fills that of another. A network that names many clients has no more buckets
+ * than it leaves to others; its further clients share one. `monotonicMs` measures durations.
  */
 export class TokenBuckets {
   readonly #monotonicMs: () => number;
@@ -57,16 +64,20 @@ export class TokenBuckets {
   }
 
   /** Takes a token, if there is one. */
-  take({ rate, client, intervalMs, burst }: TokenOrder): Taken {
+  take(order: TokenOrder): Taken {
+    const { rate, intervalMs, burst } = order;
     const nowMs = this.#monotonicMs();
     const buckets = this.#rates.get(rate) ?? this.#add(rate, nowMs);
-    const key = this.#keyOf(buckets, client, nowMs);
+    const key = this.#keyOf(buckets, order, nowMs);
     const fullAtMs = Math.max(buckets.fullAtMs.get(key) ?? nowMs, nowMs);
     const waitMs = fullAtMs - nowMs - (burst - 1) * intervalMs;
     // Sums of fractions are not exact.
     const isTaken = waitMs <= intervalMs / 1e6;
     const thenMs = isTaken ? fullAtMs + intervalMs : fullAtMs;
-    if (isTaken) buckets.fullAtMs.set(key, thenMs);
+    if (isTaken) {
+      if (key === order.client) note(buckets, order);
+      buckets.fullAtMs.set(key, thenMs);
+    }
     const fullMs = thenMs - nowMs;
     const left = Math.max(0, Math.floor(burst - fullMs / intervalMs + 1e-6));
     return { isTaken, left, waitMs: isTaken ? 0 : waitMs, fullMs };
@@ -74,22 +85,31 @@ export class TokenBuckets {
 
   /** Adds a rate, and forgets those of a former configuration once their buckets are full. */
   #add(rate: string, nowMs: number): RateBuckets {
-    for (const [name, { fullAtMs }] of this.#rates) {
-      for (const [key, atMs] of fullAtMs) if (atMs <= nowMs) fullAtMs.delete(key);
-      if (fullAtMs.size === 0) this.#rates.delete(name);
+    for (const [name, buckets] of this.#rates) {
+      forgetFull(buckets, nowMs);
+      if (buckets.fullAtMs.size === 0) this.#rates.delete(name);
     }
-    const fullAtMs = new Map<string, number>();
-    const added = { fullAtMs, sweepAtMs: nowMs };
+    const added = {
+      fullAtMs: new Map<string, number>(),
+      networkOf: new Map<string, string>(),
+      bucketsOf: new Map<string, number>(),
+      sweepAtMs: nowMs,
+    };
     this.#rates.set(rate, added);
     return added;
   }
 
-  #keyOf(buckets: RateBuckets, client: string, nowMs: number): string {
-    const share = this.#max / this.#rates.size;
-    const { fullAtMs } = buckets;
-    if (fullAtMs.has(client) || fullAtMs.size < share) return client;
+  /** The bucket of a client: its own, that of its network, or that of all new clients. */
+  #keyOf(buckets: RateBuckets, { client, from = '' }: TokenOrder, nowMs: number): string {
+    const max = this.#max / this.#rates.size;
+    const { fullAtMs, bucketsOf } = buckets;
+    const held = (): number => bucketsOf.get(from) ?? 0;
+    const hasRoom = (): boolean =>
+      fullAtMs.size < max && leavesRoom({ held: held(), all: fullAtMs.size, max: Math.ceil(max) });
+    if (fullAtMs.has(client) || hasRoom()) return client;
     sweep(buckets, nowMs);
-    return fullAtMs.size < share ? client : '';
+    if (hasRoom()) return client;
+    return held() > 0 ? `all of ${from}` : '';
   }
 }
 
@@ -99,9 +119,28 @@ export class TokenBuckets {
  */
 function sweep(buckets: RateBuckets, nowMs: number): void {
   if (nowMs < buckets.sweepAtMs) return;
-  const { fullAtMs } = buckets;
-  for (const [key, atMs] of fullAtMs) if (atMs <= nowMs) fullAtMs.delete(key);
+  forgetFull(buckets, nowMs);
   buckets.sweepAtMs = nowMs + bucketsSweepMs;
+}
+
+/** Notes the network of a client that gets a bucket of its own. */
+function note(buckets: RateBuckets, { client, from }: TokenOrder): void {
+  if (from === undefined || buckets.fullAtMs.has(client)) return;
+  buckets.networkOf.set(client, from);
+  buckets.bucketsOf.set(from, (buckets.bucketsOf.get(from) ?? 0) + 1);
+}
+
+function forgetFull({ fullAtMs, networkOf, bucketsOf }: RateBuckets, nowMs: number): void {
+  for (const [key, atMs] of fullAtMs) {
+    if (atMs > nowMs) continue;
+    fullAtMs.delete(key);
+    const from = networkOf.get(key);
+    if (from === undefined) continue;
+    networkOf.delete(key);
+    const left = (bucketsOf.get(from) ?? 0) - 1;
+    if (left > 0) bucketsOf.set(from, left);
+    else bucketsOf.delete(from);
+  }
 }
 
 /** Counts the requests of each rate; outlives a reload of the configuration. */

@@ -7,7 +7,7 @@ import { needsUser, type Visitor } from '../../core/http/visitor.ts';
 import { networksOf } from '../access/conditions.ts';
 import { ownerCharactersMax } from '../access/limits.ts';
 import { createProtectedPaths } from '../../core/pipeline/protected-paths.ts';
-import type { RateCounts, TakeToken, Taken } from '../../core/fair/token-buckets.ts';
+import type { RateCounts, TakeToken, Taken, TokenOrder } from '../../core/fair/token-buckets.ts';
 
 /** The part of a request that decides whose rate it counts for. */
 interface RatedRequest {
@@ -71,7 +71,7 @@ export function createRates(configs: readonly RateConfig[], parts: RateParts): R
       if (rates.length === 0) return true;
       if (rates.length > 1 || rates[0]?.by !== 'address' || parts.isElsewhere) return false;
       const [rate] = rates;
-      const taken = take(rate, clientOf(request.address), parts);
+      const taken = take(rate, { client: clientOf(request.address) }, parts);
       if (taken instanceof Promise) throw new TypeError('the buckets are elsewhere');
       if (taken.isTaken) parts.counts.add(rate.name, 'passed');
       return taken.isTaken;
@@ -106,25 +106,30 @@ function countAll(
     return next();
   };
   const ask = (): void | Promise<void> => {
-    const taken = take(rate, ownerOf(rate, request), parts);
+    const taken = take(rate, bucketOf(rate, request), parts);
     return taken instanceof Promise ? taken.then(decide) : decide(taken);
   };
   const wait = rate.by === 'user' ? request.visitor().prepare(needsUser) : undefined;
   return wait === undefined ? ask() : wait.then(ask);
 }
 
+/** Who has a bucket, and the network that has named it. */
+type Bucket = Pick<TokenOrder, 'client' | 'from'>;
+
 /** Who the bucket belongs to. The kinds have different beginnings, so that none is another's. */
-function ownerOf({ by }: Rate, request: RatedRequest): string {
+function bucketOf({ by }: Rate, request: RatedRequest): Bucket {
   const own = (): string | undefined => {
     if (by === 'user') return request.visitor().signedInUser()?.name;
     if (by === 'key') return request.keyId();
     return by === 'address' ? undefined : request.fields[by.slice('field:'.length)];
   };
   const owner = own();
-  if (owner === undefined) return clientOf(request.address);
+  if (owner === undefined) return { client: clientOf(request.address) };
   // A field may be long, and buckets are many.
   const text = owner.length <= ownerCharactersMax ? owner : `#${shortHash(owner)}`;
-  return `${by} ${text}`;
+  // Anybody can write any value into a field.
+  const from = by.startsWith('field:') ? { from: addressNetwork(request.address) } : {};
+  return { client: `${by} ${text}`, ...from };
 }
 
 function shortHash(text: string): string {
@@ -137,12 +142,12 @@ function clientOf(address: string): string {
 
 function take(
   { name, intervalMs, burstTokens }: Rate,
-  client: string,
+  bucket: Bucket,
   parts: RateParts,
 ): Taken | Promise<Taken> {
   // A rate of 0 has no tokens.
   if (intervalMs === Infinity) return { isTaken: false, left: 0, waitMs: Infinity, fullMs: 0 };
-  return parts.take({ rate: name, client, intervalMs, burst: burstTokens });
+  return parts.take({ rate: name, ...bucket, intervalMs, burst: burstTokens });
 }
 
 /** The refusal (RFC 6585 §4), with the RateLimit fields of the IETF's draft for them. */

@@ -1,93 +1,116 @@
+import { SharedLimit, type Release } from '../../core/fair/shared-limit.ts';
 import {
-  deliveriesInFlightMax,
   attemptCostBytes,
   bodiesInFlightBytesMax,
+  deliveriesInFlightMax,
   largeBodiesInFlightBytesMax,
-  smallBodyBytesMax,
   preparedPerTurnBytesMax,
+  smallBodyBytesMax,
   wakeCostBytes,
 } from './limits.ts';
 
+/** A slot that a sender has got while it waited. */
+interface Granted {
+  readonly bytes: number;
+  readonly release: Release;
+}
+
+const shortBodiesBytesMax = bodiesInFlightBytesMax - largeBodiesInFlightBytesMax;
+
+/** What a short body counts at least: it bounds the number of attempts. */
+const shortBodyBytesMin = shortBodiesBytesMax / deliveriesInFlightMax;
+
 /**
  * Limits the attempts in flight to all receivers together, by their number and by the bytes of
- * their bodies. Senders that find no room wait in a queue; those with long bodies have a queue of
- * their own, so that neither kind delays the other.
+ * their bodies. Receivers share both in turns, so a slow one delays no other; those with long
+ * bodies have a limit of their own, so that neither kind delays the other.
  */
 export class AttemptLimiter {
   readonly #turnBudget: Pick<TurnBudget, 'isSpent' | 'spend' | 'wakeLater'>;
-  #inFlight = 0;
-  #bytes = 0;
-  #largeBytes = 0;
-  readonly #small = new Map<Waker, number>();
-  readonly #large = new Map<Waker, number>();
-  /** The sender that is being woken because there is room for it. */
-  #woken: Waker | undefined;
+  readonly #short = new SharedLimit({
+    ...{ what: 'attempts', held: 'long', max: shortBodiesBytesMax },
+    waiting: { max: Infinity, ms: Infinity },
+  });
+  readonly #long = new SharedLimit({
+    ...{ what: 'long attempts', held: 'long', max: largeBodiesInFlightBytesMax },
+    waiting: { max: Infinity, ms: Infinity },
+  });
+  /** The senders that wait for a slot. */
+  readonly #waiting = new Set<Waker>();
+  /** The senders that wait for a later turn of the event loop. */
+  readonly #later = new Set<Waker>();
+  /** The slots of senders whose turn it is, and who have not used them. */
+  readonly #granted = new Map<Waker, Granted>();
 
   constructor(turnBudget: Pick<TurnBudget, 'isSpent' | 'spend' | 'wakeLater'>) {
     this.#turnBudget = turnBudget;
   }
 
   /**
-   * Takes a slot for an attempt with a body of about this many bytes. Returns false if there is no
-   * room, and wakes the sender when there is.
+   * Takes a slot for an attempt with a body of about this many bytes, and returns its release.
+   * Returns undefined if there is no room for the receiver, and wakes the sender when there is.
    */
-  acquire(sender: Waker, bytes: number): boolean {
-    const queue = isLarge(bytes) ? this.#large : this.#small;
-    const isNext = queue.size === 0 || sender === this.#woken;
-    if (isNext && this.#hasRoom(bytes)) {
-      this.#woken = undefined;
-      queue.delete(sender);
-      this.#inFlight += 1;
-      this.#bytes += bytes;
-      if (isLarge(bytes)) this.#largeBytes += bytes;
-      this.#turnBudget.spend(bytes + attemptCostBytes);
-      return true;
+  acquire(sender: Waker, bytes: number, receiver: string): Release | undefined {
+    if (this.#turnBudget.isSpent) {
+      this.#wakeLater(sender);
+      return undefined;
     }
-    queue.set(sender, bytes);
-    if (this.#turnBudget.isSpent) this.#turnBudget.wakeLater(this);
-    return false;
+    if (this.#waiting.has(sender)) return undefined;
+    const granted = this.#granted.get(sender);
+    this.#granted.delete(sender);
+    if (granted !== undefined && granted.bytes !== bytes) granted.release();
+    const limit = bytes > smallBodyBytesMax ? this.#long : this.#short;
+    const cost = Math.min(Math.max(bytes, shortBodyBytesMin), largeBodiesInFlightBytesMax);
+    const isGranted = granted?.bytes === bytes;
+    const release = isGranted ? granted.release : limit.tryAcquire(receiver, cost);
+    if (release === undefined) {
+      this.#waiting.add(sender);
+      limit.wait(receiver, cost, (given) => {
+        this.#grant(sender, { bytes, release: given });
+      });
+      return undefined;
+    }
+    this.#later.delete(sender);
+    this.#turnBudget.spend(bytes + attemptCostBytes);
+    return release;
   }
 
   /** Whether a sender waits for a slot. */
   isQueued(sender: Waker): boolean {
-    return this.#small.has(sender) || this.#large.has(sender);
+    return this.#waiting.has(sender) || this.#later.has(sender) || this.#granted.has(sender);
   }
 
-  /** Releases the slot of a body of this many bytes. */
-  release(bytes: number): void {
-    this.#inFlight -= 1;
-    this.#bytes -= bytes;
-    if (isLarge(bytes)) this.#largeBytes -= bytes;
-    this.wake();
-  }
-
-  /** Wakes the senders at the heads of the queues while there is room. */
+  /** Wakes the senders that wait for this turn of the event loop, while it has room. */
   wake(): void {
-    for (const queue of [this.#small, this.#large]) this.#wakeFrom(queue);
-    const isWaiting = this.#small.size > 0 || this.#large.size > 0;
-    if (isWaiting && this.#turnBudget.isSpent) this.#turnBudget.wakeLater(this);
+    for (const sender of this.#later) {
+      if (this.#turnBudget.isSpent) break;
+      this.#later.delete(sender);
+      this.#wake(sender);
+    }
+    if (this.#later.size > 0) this.#turnBudget.wakeLater(this);
   }
 
-  #wakeFrom(queue: Map<Waker, number>): void {
-    for (const [sender, bytes] of queue) {
-      if (!this.#hasRoom(bytes)) return;
-      // The woken sender may have nothing left to send, so it leaves the queue here.
-      queue.delete(sender);
-      this.#woken = sender;
-      sender.wake();
-      this.#woken = undefined;
+  #grant(sender: Waker, granted: Granted): void {
+    this.#waiting.delete(sender);
+    this.#granted.set(sender, granted);
+    if (this.#turnBudget.isSpent) this.#wakeLater(sender);
+    else this.#wake(sender);
+  }
+
+  #wakeLater(sender: Waker): void {
+    this.#later.add(sender);
+    this.#turnBudget.wakeLater(this);
+  }
+
+  /** Wakes a sender; one that has nothing left to send gives its slot back. */
+  #wake(sender: Waker): void {
+    const granted = this.#granted.get(sender);
+    sender.wake();
+    if (granted !== undefined && this.#granted.get(sender) === granted) {
+      this.#granted.delete(sender);
+      granted.release();
     }
   }
-
-  #hasRoom(bytes: number): boolean {
-    if (this.#inFlight >= deliveriesInFlightMax || this.#turnBudget.isSpent) return false;
-    if (isLarge(bytes) && this.#largeBytes + bytes > largeBodiesInFlightBytesMax) return false;
-    return this.#bytes + bytes <= bodiesInFlightBytesMax;
-  }
-}
-
-function isLarge(bytes: number): boolean {
-  return bytes > smallBodyBytesMax;
 }
 
 /** An object that can be woken to continue its work. */

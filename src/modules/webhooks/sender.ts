@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { Release } from '../../core/fair/shared-limit.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { recordAgainMs, wakeMsMax } from './limits.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from './log/deliveries.ts';
@@ -185,9 +186,11 @@ export class Sender {
           return false;
         }
         const bytes = this.#bytesOf(message);
-        if (!this.#parts.limiter.acquire(this, bytes)) return false;
+        const { host } = new URL(receiver.hook.url);
+        const release = this.#parts.limiter.acquire(this, bytes, host);
+        if (release === undefined) return false;
         if (message.before === undefined) this.#upcoming.takeEvent();
-        this.#begin(message, bytes, receiver, version);
+        this.#begin(message, release, receiver, version);
         return true;
       }
     }
@@ -231,9 +234,9 @@ export class Sender {
     return this.#measured.bytes;
   }
 
-  #begin(message: HookMessage, bytes: number, receiver: Receiver, version: Version): void {
+  #begin(message: HookMessage, release: Release, receiver: Receiver, version: Version): void {
     this.#window = windowAfterStart(this.#window);
-    const ended = this.#send(message, bytes, receiver, version).then(
+    const ended = this.#send(message, release, receiver, version).then(
       (isOver) => {
         this.#inFlight.delete(message.n);
         if (!isOver) this.#putBack();
@@ -250,7 +253,7 @@ export class Sender {
   /** Resolves to false if the attempt was cancelled. */
   async #send(
     message: HookMessage,
-    bytes: number,
+    release: Release,
     receiver: Receiver,
     version: Version,
   ): Promise<boolean> {
@@ -258,9 +261,7 @@ export class Sender {
     const { hook } = receiver;
     const { shrinks: shrinksBefore } = this.#window;
     const at = now();
-    const { result, event } = await this.#attempt(message, receiver, version).finally(() => {
-      this.#parts.limiter.release(bytes);
-    });
+    const { result, event } = await this.#attempt(message, receiver, version).finally(release);
     if (result.problem?.code === 'cancelled') return false;
     const verdict = verdictOn(result.status);
     if (verdict.isGone) this.#goneVersion = version.seq;

@@ -80,6 +80,22 @@ suite('token buckets', () => {
     assert.ok(size() <= 101);
   });
 
+  test('of one network that names many clients leave room for those of others', () => {
+    const { clock, buckets } = bucketsAt(100);
+    const take = (client: string, from: string): boolean =>
+      buckets.take({ rate: 'r', client, from, intervalMs: 1_000, burst: 3 }).isTaken;
+    for (let at = 0; at < 1_000; at += 1) take(`invented ${at}`, 'A');
+    assert.ok(!take('one more', 'A'), 'its further clients share a bucket');
+    for (const from of ['B', 'C', 'D']) {
+      const taken = [0, 1, 2, 3].map(() => take(`value of ${from}`, from));
+      assert.deepEqual(taken, [true, true, true, false]);
+    }
+    assert.ok(!take('value of B', 'A'), 'a client has one bucket, whoever names it');
+    assert.ok(buckets.size <= 55, `${buckets.size}`);
+    clock.nowMs = 60_000;
+    for (let at = 0; at < 40; at += 1) assert.ok(take(`late ${at}`, 'A'));
+  });
+
   test('of a rate do not fill the memory of another rate', () => {
     const { buckets, take } = bucketsAt(100);
     take('first', { rate: 'calm' });

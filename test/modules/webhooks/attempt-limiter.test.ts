@@ -9,79 +9,97 @@ import {
   smallBodyBytesMax,
   wakeCostBytes,
 } from '../../../src/modules/webhooks/limits.ts';
+import type { Release } from '../../../src/core/fair/shared-limit.ts';
 import { AttemptLimiter, TurnBudget } from '../../../src/modules/webhooks/attempt-limiter.ts';
 
 /** A turn of the event loop without a limit. */
 const endless = { isSpent: false, spend: () => undefined, wakeLater: () => undefined };
 
 suite('attempts in flight', () => {
-  test('wait in a queue for a free slot; each free slot wakes one sender', () => {
+  const sender = (wake: () => void = () => undefined) => ({ wake });
+
+  test('wait for a free slot; each free slot wakes one sender', () => {
     const limiter = new AttemptLimiter(endless);
     const woken: string[] = [];
-    const sender = (name: string, isBusy: boolean) => ({
-      wake() {
+    const waits = (name: string, receiver: string, isBusy: boolean) => {
+      const one = sender(() => {
         woken.push(name);
-        if (isBusy) limiter.acquire(this, 1);
-      },
-    });
+        if (isBusy) limiter.acquire(one, 1, receiver);
+      });
+      assert.equal(limiter.acquire(one, 1, receiver), undefined);
+      assert.equal(limiter.isQueued(one), true);
+      return one;
+    };
+    const releases: Release[] = [];
     for (let taken = 0; taken < deliveriesInFlightMax; taken += 1) {
-      assert.equal(limiter.acquire(sender('early', true), 1), true);
+      const release = limiter.acquire(sender(), 1, `receiver ${taken}`);
+      assert.ok(release !== undefined);
+      releases.push(release);
     }
-    const senders = [sender('done', false), sender('first', true), sender('second', true)];
-    for (const inLine of senders) {
-      assert.equal(limiter.isQueued(inLine), false);
-      assert.equal(limiter.acquire(inLine, 1), false);
-      assert.equal(limiter.isQueued(inLine), true);
-    }
+    const senders = [
+      waits('done', 'a', false),
+      waits('first', 'b', true),
+      waits('second', 'c', true),
+    ];
     assert.deepEqual(woken, []);
-    limiter.release(1);
+    releases[0]?.();
     assert.deepEqual(
       woken,
       ['done', 'first'],
       'a sender without messages leaves the slot to the next one',
     );
-    limiter.release(1);
+    releases[1]?.();
     assert.deepEqual(woken, ['done', 'first', 'second']);
     assert.ok(!senders.some((one) => limiter.isQueued(one)));
-    limiter.release(1);
-    assert.equal(limiter.acquire(sender('late', true), 1), true);
+    releases[2]?.();
+    assert.ok(limiter.acquire(sender(), 1, 'late') !== undefined);
+  });
+
+  test('to slow receivers leave room for a healthy one, with long bodies and with short ones', () => {
+    for (const bytes of [100, smallBodyBytesMax, 1_000_000]) {
+      const limiter = new AttemptLimiter(endless);
+      for (const slow of ['slow.example', 'slower.example', 'slowest.example']) {
+        while (limiter.acquire(sender(), bytes, slow) !== undefined);
+      }
+      assert.ok(limiter.acquire(sender(), bytes, 'healthy.example') !== undefined, `${bytes}`);
+    }
   });
 
   test('with long bodies leave room for short ones, and all together are limited', () => {
     const limiter = new AttemptLimiter(endless);
-    const sender = () => ({ wake: () => undefined });
     const long = largeBodiesInFlightBytesMax / 3;
-    for (let taken = 0; taken < 3; taken += 1) assert.equal(limiter.acquire(sender(), long), true);
-    assert.equal(limiter.acquire(sender(), smallBodyBytesMax + 1), false);
+    const take = (bytes: number, receiver: string): boolean =>
+      limiter.acquire(sender(), bytes, receiver) !== undefined;
+    for (const receiver of ['a', 'b', 'c']) assert.equal(take(long, receiver), true);
+    assert.equal(take(smallBodyBytesMax + 1, 'd'), false);
     let shortBytes = 0;
-    while (limiter.acquire(sender(), smallBodyBytesMax)) shortBytes += smallBodyBytesMax;
+    for (let at = 0; take(smallBodyBytesMax, `${at}`); at += 1) shortBytes += smallBodyBytesMax;
     assert.equal(shortBytes, bodiesInFlightBytesMax - largeBodiesInFlightBytesMax);
   });
 
-  test('with the longest bodies come before shorter ones that arrived later', () => {
+  test('with the longest bodies are not passed over for ever', () => {
     const limiter = new AttemptLimiter(endless);
-    const order: string[] = [];
-    const sender = (name: string, bytes: number) => ({
-      wake() {
-        if (limiter.acquire(this, bytes)) order.push(name);
-      },
+    const begun = new AbortController();
+    const longest = sender(() => {
+      const release = limiter.acquire(longest, largeBodiesInFlightBytesMax, 'longest');
+      if (release !== undefined) begun.abort();
     });
-    const half = largeBodiesInFlightBytesMax / 2;
-    const quarter = half / 2;
-    limiter.acquire(sender('', half), half);
-    limiter.acquire(sender('', half), half);
-    for (const [name, bytes] of [
-      ['longest', 2 * half],
-      ['shorter', quarter],
-    ] as const) {
-      sender(name, bytes).wake();
+    const open: Release[] = [];
+    const more = (at: number): void => {
+      const one = sender(() => {
+        const release = limiter.acquire(one, largeBodiesInFlightBytesMax / 4, `${at}`);
+        if (release !== undefined) open.push(release);
+      });
+      one.wake();
+    };
+    for (let at = 0; at < 4; at += 1) more(at);
+    longest.wake();
+    let rounds = 0;
+    for (; !begun.signal.aborted && rounds < 1_000; rounds += 1) {
+      more(rounds + 4);
+      open.shift()?.();
     }
-    limiter.release(half);
-    assert.deepEqual(order, [], 'the first in the queue does not fit yet');
-    limiter.release(half);
-    assert.deepEqual(order, ['longest']);
-    limiter.release(2 * half);
-    assert.deepEqual(order, ['longest', 'shorter']);
+    assert.ok(rounds < 200, `${rounds} others`);
   });
 });
 
@@ -116,7 +134,7 @@ test('attempts beyond the limit of a turn of the event loop start in later turns
   for (let name = 0; name < 40; name += 1) {
     const sender = {
       wake() {
-        if (!limiter.acquire(sender, bytes)) return;
+        if (limiter.acquire(sender, bytes, `${name}`) === undefined) return;
         begun.push(name);
         inTurn += 1;
       },
