@@ -24,6 +24,7 @@ import {
 } from '../../../../src/core/server/limits.ts';
 import type { LimitName } from '../../../../src/core/values/limit.ts';
 import { passContentOn, readBody } from '../../../../src/core/pipeline/body.ts';
+import { acceptConnections } from '../../../../src/core/server/listening/accept.ts';
 import { Http2Connections } from '../../../../src/core/server/h2/connections.ts';
 import type { StreamBody } from '../../../../src/core/server/h2/stream-body.ts';
 import type { StreamExchange } from '../../../../src/core/server/h2/stream-exchange.ts';
@@ -57,6 +58,7 @@ async function startConnections(
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     connections.serve(socket, { handle, upgrade: () => assert.fail() });
   });
+  acceptConnections(server, 'tcp', () => []);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
