@@ -9,14 +9,14 @@ export const project = dirname(import.meta.dirname);
 /** The command line, and what the npm package exports. */
 const programs = ['src/cli/cli.ts', 'src/main.ts'];
 
-/** How a file starts a thread that runs the same file. */
-const ownThread = 'new Worker(new URL(import.meta.url)';
+/** How a file starts a thread or a process that runs the same file. */
+const ownThread = /(?<start>new Worker|fork)\(new URL\(import\.meta\.url\)/;
 
 /**
  * Bundles `src/` into a folder, because Node.js takes longer to load 900 files than to run them:
  *
- * - `cli.js` and `main.js`, the files that start a thread of themselves, so that the thread loads
- *   no other code, and the chunks that all of these share;
+ * - `cli.js` and `main.js`, the files that start a thread or process of themselves, so that it
+ *   loads no other code, and the chunks that all of these share;
  * - `serve.js`, the command line with the command `serve` only. It shares no chunk with the others:
  *   a start of the server would load a hundred.
  *
@@ -27,7 +27,7 @@ export async function bundleSources(
   options: Pick<BuildOptions, 'banner' | 'define' | 'external' | 'packages' | 'target'>,
 ): Promise<Metafile> {
   const threads = globSync('src/**/*.ts', { cwd: project }).filter((path) =>
-    readFileSync(join(project, path), 'utf8').includes(ownThread),
+    ownThread.test(readFileSync(join(project, path), 'utf8')),
   );
   const common = {
     entryNames: '[name]',
@@ -86,7 +86,7 @@ function separateThreads(threads: readonly string[]): Plugin {
         if (!paths.has(path)) return undefined;
         const file = JSON.stringify(`./${basename(path, '.ts')}.js`);
         const text = await readFile(path, 'utf8');
-        const separate = `new Worker(new URL(${file}, import.meta.url)`;
+        const separate = `$<start>(new URL(${file}, import.meta.url)`;
         return { contents: text.replace(ownThread, separate), loader: 'ts' };
       });
     },

@@ -1,4 +1,5 @@
 import type { Config, ConfigResult } from './core/config/config.ts';
+import { backgroundTasks } from './cli/serve/assembly/background.ts';
 import { makeFirstKey } from './cli/serve/assembly/first-start.ts';
 import type { Logs } from './core/report/log.ts';
 import { prepareData, type FolderOptions } from './cli/serve/assembly/prepare-data.ts';
@@ -34,11 +35,12 @@ export async function startWaymark(
   given: FolderOptions & PortOptions & Pick<ServingOptions, 'hasFastPath' | 'docsFolder'> = {},
 ): Promise<Waymark> {
   const { hasFastPath = true, docsFolder, predecessor, signal, ...ports } = given;
-  const prepared = await prepareData(config, logs, { predecessor, signal });
+  const tasks = backgroundTasks(logs);
+  const prepared = await prepareData(config, logs, { predecessor, signal, tasks });
   try {
     const { store, notices } = prepared;
     const more = { ports, ...(docsFolder && { docsFolder }) };
-    const options = { store, notices, isPrimary: true, hasFastPath, ...more };
+    const options = { store, notices, tasks, isPrimary: true, hasFastPath, ...more };
     const running = await startServing(config, logs, options);
     await prepared.takeOver();
     return {

@@ -266,8 +266,9 @@ export const keyTexts: Texts = {
   fetch: {
     allow_private: {
       about:
-        'Private networks that sources may be in. By default none, so that no page rule can expose your network.',
-      example: '127.0.0.0/8, ::1/128',
+        'Private networks that sources may be in, and unix sockets that they may be on, such as ' +
+        '`unix:/run/app.sock`. By default none, so that no page rule can expose your network.',
+      example: '127.0.0.0/8, unix:/run/app.sock',
     },
     connect_timeout: { about: 'How long connecting to a source may take.', example: '5s' },
     timeout: {

@@ -67,7 +67,7 @@ test('the console of a counter signs in there, shows its outbox, and works witho
   await centre.waymark.stop(0);
   const event = { type: 'a.sale', data: {} };
   assert.equal((await counter.call('svc1.event.insert', event, { apikey })).error, undefined);
-  await counter.untilLogged(/Not connected to the centre/);
+  await counter.untilLogged(/The copying of the log of the centre stopped/);
   await goTo(page, '#/operations/cache', 'Cache');
   await goTo(page, '#/operations/nodes', 'Nodes');
   await page.getByText('not connected').waitFor();

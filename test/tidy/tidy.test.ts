@@ -231,10 +231,8 @@ test('only the log and the storage of modules import lmdb, only the command line
     [],
   );
   const sockets = ['node:http', 'node:https', 'node:http2', 'node:net', 'node:tls', 'ws'];
-  // The functions that load a package of sockets, see model/common/lazy-packages.ts.
-  const loaders = ['loadUndici', 'loadWs'].map(
-    (name) => `src/core/values/lazy-packages.ts#${name}`,
-  );
+  // The functions that load a package of sockets.
+  const loaders = ['src/core/values/lazy-packages.ts#loadWs'];
   const connected = ({ path, packages, importedNames }: Source) =>
     (packages.some((name) => sockets.includes(name)) ||
       importedNames.some((name) => loaders.includes(name))) &&

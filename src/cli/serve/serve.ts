@@ -5,12 +5,13 @@ import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 import { now } from '../../core/values/clock.ts';
-import { isUrl } from '../../core/config/addresses.ts';
+import { isServer } from '../../core/config/addresses.ts';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { FolderSettings } from '../../core/config/read.ts';
 import { configAfterReload } from '../../core/config/restart.ts';
 import { watchConfig } from '../../core/config/watch.ts';
 import { openData } from '../open-data.ts';
+import { backgroundTasks } from './assembly/background.ts';
 import { makeFirstKey } from './assembly/first-start.ts';
 import { startWaymark, type Waymark } from '../../main.ts';
 import { prepareData } from './assembly/prepare-data.ts';
@@ -61,7 +62,8 @@ export const defineServe: DefineCommand = (command, terminal) => {
     .argument('[dir]', 'a folder to serve')
     .option(
       '--proxy <url>',
-      'an application that answers for all paths; with dir, for those without a file',
+      'an application (a URL, or unix:/run/app.sock) that answers for all paths; with dir, for ' +
+        'those without a file',
       withScheme,
     )
     .option(
@@ -81,7 +83,7 @@ function servedOf(folder: string | undefined, options: ServeOptions, terminal: T
   if (folder !== undefined) return folderOf(folder, options);
   const { proxy } = options;
   if (proxy === undefined) return iniFileOf(options, terminal);
-  if (isUrl(proxy)) return proxy;
+  if (isServer(proxy)) return proxy;
   throw new UsageError(notUrl(proxy));
 }
 
@@ -92,7 +94,8 @@ function withScheme(proxy: string): string {
 }
 
 function notUrl(proxy: string): string {
-  return `--proxy ${proxy} is not a URL: write one such as --proxy http://127.0.0.1:3000.`;
+  const shapes = '--proxy http://127.0.0.1:3000, or --proxy unix:/run/app.sock';
+  return `--proxy ${proxy} is not a URL: write one such as ${shapes}.`;
 }
 
 function append(value: string, before: readonly string[] = []): readonly string[] {
@@ -112,7 +115,7 @@ function iniFileOf({ config, listen }: ServeOptions, terminal: Terminal): string
 
 function folderOf(folder: string, { config, proxy }: ServeOptions): string {
   if (config !== undefined) throw new UsageError('give a folder or --config, not both.');
-  if (proxy !== undefined && !isUrl(proxy)) throw new UsageError(notUrl(proxy));
+  if (proxy !== undefined && !isServer(proxy)) throw new UsageError(notUrl(proxy));
   if (isFolder(folder)) return folder;
   throw new UsageError(
     existsSync(folder)
@@ -135,10 +138,10 @@ async function serve(file: string, options: ServeOptions, terminal: Terminal): P
     const settings = { listen, proxy };
     const context = { ...serveContext(file, config, terminal), settings };
     const { log } = context.logs;
-    if (isFolder(file) || isUrl(file)) {
+    if (isFolder(file) || isServer(file)) {
       const { data } = config.server;
       const behind = proxy === undefined ? '' : `, and ${proxy}`;
-      const what = isUrl(file) ? file : `the files of ${resolve(file)}${behind}`;
+      const what = isServer(file) ? file : `the files of ${resolve(file)}${behind}`;
       log.info({}, `Serving ${what}. Page rules and keys are in ${data}.`);
     }
     const sockets = await closeUnused(inheritance, config.server.listen, log);
@@ -239,10 +242,11 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
   const { predecessor, sockets } = inheritance;
   let current = config;
   let pending: readonly ConfigResult[] = [];
+  const tasks = backgroundTasks(logs);
   // A worker that starts later gets the certificates that the others use, not the current files.
-  const dependencies = { log: silentLog, now };
+  const dependencies = { log: silentLog, now, tasks };
   const certificates = await Certificates.open(config.tls.certificates, undefined, dependencies);
-  const workers = new Workers(['serve', '--config', file], logs.log, () => ({
+  const workers = new Workers(['serve', '--config', file], { log: logs.log, tasks }, () => ({
     config: {
       ...current,
       tls: { ...current.tls, certificates: certificates.activeCertificates() },
@@ -250,17 +254,10 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
     pending,
     sockets,
   }));
-  const signals = handleSignals(context, {
-    kill: () => {
-      workers.kill();
-    },
-    reopenLogs: () => {
-      workers.reopenLogs();
-    },
-  });
-  const given = { predecessor, signal: signals.stopping };
+  const signals = handleSignals(context, workers);
+  const given = { predecessor, signal: signals.stopping, tasks };
   const prepared = await prepareData(config, logs, given).catch(async (error: unknown) => {
-    await certificates.close();
+    await tasks.stop();
     throw error;
   });
   try {
@@ -302,6 +299,7 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
   } finally {
     await certificates.close();
     await prepared.release();
+    await tasks.stop();
   }
 }
 
@@ -451,6 +449,7 @@ async function serveUntil(
     if (message.kind === 'access-lines') running?.liveAccess.receive(message.lines);
     if (message.kind === 'get-metrics' || message.kind === 'all-metrics') metrics.handle(message);
     if (message.kind === 'token') tokens.handle(message);
+    if (message.kind === 'counted-token') tokens.handleCounted(message);
   });
   running = await startServing(config, logs, {
     store,
@@ -458,6 +457,7 @@ async function serveUntil(
     isPrimary,
     gather: () => metrics.gather(),
     takeToken: (order) => tokens.take(order),
+    counter: tokens.counter,
     ticketKey: leader.ticketKey,
     accessPeers: {
       watch: (isWatching) => {
@@ -507,7 +507,7 @@ function configChanges(
   signal: AbortSignal,
   watching?: () => void,
 ): ConfigResults {
-  if (isUrl(file)) return [];
+  if (isServer(file)) return [];
   const isServed = isFolder(file);
   const read = () =>
     terminal.readConfig(file, isServed ? { folder: settings } : { isReload: true });
@@ -549,7 +549,7 @@ interface Signals {
  */
 function handleSignals(
   { logs, terminal }: ServeContext,
-  workers?: { readonly kill: () => void; readonly reopenLogs: () => void },
+  workers?: Pick<Workers, 'kill' | 'reopenLogs'>,
 ): Signals {
   const logsToTerminal = terminal.out.isTTY === true;
   const names = ['SIGTERM', 'SIGINT', ...(logsToTerminal ? ['SIGHUP'] : [])];

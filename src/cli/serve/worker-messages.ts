@@ -15,7 +15,8 @@ export type WorkerMessage =
   | { readonly kind: 'get-config' }
   | AccessMessage
   | MetricsFromWorker
-  | TokensFromWorker;
+  | TokensFromWorker
+  | CountedByWorker;
 
 /** A message of the leading process to a worker. */
 export type LeaderMessage =
@@ -36,7 +37,8 @@ export type LeaderMessage =
   | { readonly kind: 'ticket-key'; readonly key: string }
   | AccessMessage
   | MetricsFromLeader
-  | TokensFromLeader;
+  | TokensFromLeader
+  | CountedByLeader;
 
 /**
  * Messages about the live access log. A worker says whether it has readers, and the leading process
@@ -69,6 +71,21 @@ export interface TokensFromWorker {
   readonly kind: 'take-token';
   readonly request: number;
   readonly order: TokenOrder;
+}
+
+/** A worker has given out a token, or has got it back: the leading process counts for all. */
+export interface CountedByWorker {
+  readonly kind: 'count-token';
+  readonly order: TokenOrder;
+  readonly tokens: 1 | -1;
+}
+
+/** What the leading process has counted for a client. */
+export interface CountedByLeader {
+  readonly kind: 'counted-token';
+  readonly order: TokenOrder;
+  /** Milliseconds until its bucket is full. */
+  readonly fullMs: number;
 }
 
 /** The reply. */

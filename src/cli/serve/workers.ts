@@ -4,6 +4,7 @@ import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { ListeningSocket } from './inherited-sockets.ts';
 import { returnHandedOver, watchAcceptors } from '../../core/server/listening/node-internals.ts';
+import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import { TicketKey } from '../../core/server/tls/ticket-key.ts';
 import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from '../limits.ts';
 import { ownCommand } from '../own-command.ts';
@@ -34,7 +35,7 @@ export class Workers {
   readonly #access = new LeaderAccess();
   readonly #tokens = new LeaderTokens();
   readonly #ticketKey = new TicketKey();
-  readonly #endRotation = this.#ticketKey.rotate();
+  readonly #rotation: RunningTask;
   readonly #serving = new Set<Worker>();
   /** Workers that have a configuration, and get every later one. */
   readonly #configured = new WeakSet<Worker>();
@@ -47,8 +48,13 @@ export class Workers {
   #failure: string | undefined;
 
   /** `args` is the command line of a worker; `currentConfig` returns the configuration in use. */
-  constructor(args: readonly string[], log: Log, currentConfig: () => CurrentConfig) {
+  constructor(
+    args: readonly string[],
+    { log, tasks }: { readonly log: Log; readonly tasks: Pick<BackgroundTasks, 'start'> },
+    currentConfig: () => CurrentConfig,
+  ) {
     this.#log = log;
+    this.#rotation = tasks.start(this.#ticketKey.rotation());
     this.#currentConfig = currentConfig;
     this.#ticketKey.follow((key) => {
       for (const worker of this.#running.keys()) {
@@ -113,7 +119,7 @@ export class Workers {
   /** Stops all workers; resolves to the number of requests that were cut off. */
   async stop(): Promise<number> {
     this.#stopping = true;
-    this.#endRotation();
+    await this.#rotation.stop();
     const ends = [...this.#running.keys()].map((worker) => {
       const ended = new Promise((resolve) => worker.once('exit', resolve));
       // A worker that is starting does not read messages yet: one would be lost.
@@ -173,6 +179,9 @@ export class Workers {
             break;
           case 'take-token':
             this.#tokens.handle(message, worker);
+            break;
+          case 'count-token':
+            this.#tokens.count(message, worker, this.#serving);
             break;
           case 'get-all-metrics':
           case 'own-metrics':

@@ -1,5 +1,12 @@
 import { defaultPorts, parseOrigin, type Scheme } from '../values/network/authority.ts';
 import { parseAddress, parseCidr, type Cidr } from '../values/network/cidr.ts';
+import {
+  parseUnixSocket,
+  parseUnixUrl,
+  unixScheme,
+  unixSpelling,
+  type PrivatePlace,
+} from '../values/network/unix-socket.ts';
 import { pathBytesMax } from '../values/limits.ts';
 import { encodeNonAscii, readPath, textOfPath } from '../values/path.ts';
 import type { ValueParser } from './values.ts';
@@ -58,6 +65,15 @@ export const cidr: ValueParser<Cidr> = (text) => {
   return value === undefined
     ? { refused: 'write a network such as `10.0.0.0/8` or `fd00::/8`, or an address' }
     : { value };
+};
+
+/** A network or an address, or a unix socket such as `unix:/run/app.sock`. */
+export const privatePlace: ValueParser<PrivatePlace> = (text) => {
+  if (!text.includes(unixScheme)) return cidr(text);
+  const value = parseUnixSocket(text);
+  if (value !== undefined) return { value };
+  const written = unixSpelling(text) ?? 'unix:/run/app.sock';
+  return { refused: `write the path of a socket, as \`${written}\`` };
 };
 
 /**
@@ -157,9 +173,31 @@ export const mailAddress: ValueParser<string> = (value) =>
     ? { value }
     : { refused: 'write an address such as `admin@example.com`' };
 
+/**
+ * A server on a unix socket: `unix:/run/app.sock`, or `unix:/run/app.sock:/base/`; undefined for
+ * any other kind of URL. `target` is what may stand behind the socket.
+ */
+export function unixUrl(
+  text: string,
+  target = plainTarget,
+): ReturnType<ValueParser<string>> | undefined {
+  if (!/^(?:https?:\/\/unix:(?!\d)|unix:)/i.test(text)) return undefined;
+  if (target.test(parseUnixUrl(text)?.target ?? ' ')) return { value: text };
+  const written = unixSpelling(text) ?? 'unix:/run/app.sock';
+  return { refused: `write the path of a socket, as \`${written}\`` };
+}
+
+/** A path at a server, without a query or a `*`. */
+const plainTarget = /^[^\s?#*\\]*$/;
+
 /** Whether a text is a URL rather than the name of a file. */
 export function isUrl(text: string): boolean {
   return /^https?:\/\//i.test(text);
+}
+
+/** Whether a text is the URL of a server, or its unix socket. */
+export function isServer(text: string): boolean {
+  return isUrl(text) || text.startsWith(unixScheme);
 }
 
 /** A hostname for SNI (RFC 6066 §3), lower case; its first label may be `*`. */

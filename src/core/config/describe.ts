@@ -1,4 +1,5 @@
 import { isCidr } from '../values/network/cidr.ts';
+import type { PrivatePlace } from '../values/network/unix-socket.ts';
 import type { Json, JsonObject } from '../values/json/json.ts';
 import type { Config, DiskMount, HeadersConfig, ProxyConfig } from './config.ts';
 import { configFieldName, type IniKey, type Keys } from './ini-key.ts';
@@ -166,13 +167,17 @@ export function iniTemplateLine(key: string, text: string): string {
 /** The text of a value whose key has no `write`. */
 function textOf(value: unknown): string {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
-  return typeof value === 'object' && value !== null && isCidr(value) ? value.text : String(value);
+  return typeof value === 'object' && value !== null && isPlace(value) ? value.text : String(value);
+}
+
+function isPlace(value: object): value is PrivatePlace {
+  return isCidr(value) || 'socketPath' in value;
 }
 
 function toJson(value: unknown): Json {
   if (value === undefined) return null;
   if (Array.isArray(value)) return value.map(toJson);
   if (typeof value !== 'object' || value === null) return value as Json;
-  if (isCidr(value)) return value.text;
+  if (isPlace(value)) return value.text;
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, toJson(member)]));
 }

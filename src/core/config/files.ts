@@ -94,7 +94,9 @@ async function refusalOf<T>(check: () => Promise<T>): Promise<T | Refused> {
   try {
     return await check();
   } catch (error) {
-    return { refused: reasonOf(error) };
+    const { code } = error as NodeJS.ErrnoException;
+    const isMissing = code === 'ENOENT' || code === 'ENOTDIR';
+    return { refused: reasonOf(error), ...(!isMissing && { isUnread: true }) };
   }
 }
 

@@ -30,9 +30,9 @@ export async function readKeyPair(files: {
 }): Promise<KeyPair | RefusedPair> {
   const limit = { bytesMax: certificateBytesMax };
   const cert = await readText(files.certFile, limit);
-  if ('refused' in cert) return { key: 'cert', refused: cert.refused };
+  if ('refused' in cert) return { ...cert, key: 'cert' };
   const key = await readText(files.keyFile, limit);
-  if ('refused' in key) return { key: 'key', refused: key.refused };
+  if ('refused' in key) return { ...key, key: 'key' };
   return parseKeyPair(cert.text, key.text);
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
-import { isUrl } from './addresses.ts';
+import { isServer } from './addresses.ts';
 import { assembleConfig } from './assemble.ts';
 import type { ConfigResult, ReadBesides } from './config.ts';
 import { consistencyProblems } from './consistency.ts';
@@ -46,7 +46,7 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   const absolute = resolve(file);
   if (source.folder !== undefined) {
     const { listen = [], proxy } = source.folder;
-    if (isUrl(file)) return readGenerated(source, proxyIni(file, { listen }, env));
+    if (isServer(file)) return readGenerated(source, proxyIni(file, { listen }, env));
     if (await isFolder(absolute)) {
       const served = await realpath(absolute);
       return readGenerated(source, folderIni(served, { listen, proxy }, env));

@@ -4,6 +4,7 @@ import { durationText, sizeText } from '../values/units.ts';
 import {
   basePath,
   cidr,
+  privatePlace,
   httpsUrl,
   nameServer,
   nameServerText,
@@ -186,7 +187,7 @@ export const sections = {
   login: loginKeys,
   'login.<name>': loginKeys,
   fetch: {
-    allow_private: list(cidr, ''),
+    allow_private: list(privatePlace, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
     timeout: single(duration('1ms', '1d'), '30s', time('timeoutMs')),
     cache: single(size, '256MiB', bytes('cacheBytesMax')),

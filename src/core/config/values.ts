@@ -8,6 +8,8 @@ import { quoted, quotedChoice } from './problem.ts';
 export interface Refused {
   readonly refused: string;
   readonly part?: string;
+  /** The system has refused to read what is there, so a later attempt may succeed. */
+  readonly isUnread?: true;
 }
 
 /** A typed value, or why the text is invalid. */

@@ -30,6 +30,17 @@ export interface Taken {
 /** Takes a token from a bucket that all processes on the port share. */
 export type TakeToken = (order: TokenOrder) => Taken | Promise<Taken>;
 
+/**
+ * Counts what clients may not do too often, without a wait. Where several processes share a port,
+ * each decides by what it knows, and one of them counts for all.
+ */
+export interface TokenCounter {
+  /** Takes a token, if there is one. */
+  take(order: TokenOrder): Taken;
+  /** Gives a token back that was taken for what did not count after all. */
+  giveBack(order: TokenOrder): void;
+}
+
 /** The buckets of one rate. */
 interface RateBuckets {
   /** When each is full. */
@@ -48,7 +59,7 @@ interface RateBuckets {
  * memory, and no rate fills that of another. A network that names many clients has no more buckets
  * than it leaves to others; its further clients share one. `monotonicMs` measures durations.
  */
-export class TokenBuckets {
+export class TokenBuckets implements TokenCounter {
   readonly #monotonicMs: () => number;
   readonly #max: number;
   readonly #rates = new Map<string, RateBuckets>();
@@ -65,14 +76,13 @@ export class TokenBuckets {
 
   /** Takes a token, if there is one. */
   take(order: TokenOrder): Taken {
-    const { rate, intervalMs, burst } = order;
+    const { intervalMs, burst } = order;
     const nowMs = this.#monotonicMs();
-    const buckets = this.#rates.get(rate) ?? this.#add(rate, nowMs);
-    const key = this.#keyOf(buckets, order, nowMs);
+    const { buckets, key } = this.#bucketOf(order, nowMs);
     const fullAtMs = Math.max(buckets.fullAtMs.get(key) ?? nowMs, nowMs);
     const waitMs = fullAtMs - nowMs - (burst - 1) * intervalMs;
     // Sums of fractions are not exact.
-    const isTaken = waitMs <= intervalMs / 1e6;
+    const isTaken = waitMs <= Math.min(intervalMs / 2, inexactMs);
     const thenMs = isTaken ? fullAtMs + intervalMs : fullAtMs;
     if (isTaken) {
       if (key === order.client) note(buckets, order);
@@ -81,6 +91,39 @@ export class TokenBuckets {
     const fullMs = thenMs - nowMs;
     const left = Math.max(0, Math.floor(burst - fullMs / intervalMs + 1e-6));
     return { isTaken, left, waitMs: isTaken ? 0 : waitMs, fullMs };
+  }
+
+  giveBack(order: TokenOrder): void {
+    this.charge(order, -1);
+  }
+
+  /**
+   * Takes tokens that another process has given out, also those that there are not: who has them
+   * waits longer. Returns the milliseconds until the bucket is full.
+   */
+  charge(order: TokenOrder, tokens: number): number {
+    const nowMs = this.#monotonicMs();
+    const { key, buckets } = this.#bucketOf(order, nowMs);
+    const fullAtMs = Math.max(buckets.fullAtMs.get(key) ?? nowMs, nowMs);
+    return this.#fill(order, Math.max(0, fullAtMs - nowMs + tokens * order.intervalMs));
+  }
+
+  /** Sets a bucket to what another process has counted. */
+  adopt(order: TokenOrder, fullMs: number): void {
+    this.#fill(order, fullMs);
+  }
+
+  #fill(order: TokenOrder, fullMs: number): number {
+    const nowMs = this.#monotonicMs();
+    const { key, buckets } = this.#bucketOf(order, nowMs);
+    if (key === order.client) note(buckets, order);
+    buckets.fullAtMs.set(key, nowMs + fullMs);
+    return fullMs;
+  }
+
+  #bucketOf(order: TokenOrder, nowMs: number) {
+    const buckets = this.#rates.get(order.rate) ?? this.#add(order.rate, nowMs);
+    return { buckets, key: this.#keyOf(buckets, order, nowMs) };
   }
 
   /** Adds a rate, and forgets those of a former configuration once their buckets are full. */
@@ -141,6 +184,22 @@ function forgetFull({ fullAtMs, networkOf, bucketsOf }: RateBuckets, nowMs: numb
     if (left > 0) bucketsOf.set(from, left);
     else bucketsOf.delete(from);
   }
+}
+
+/** What sums of fractions of milliseconds may be wrong by. */
+const inexactMs = 1e-3;
+
+/**
+ * Takes a token for each of some orders, or none of them. Returns the whole seconds until there is
+ * one for each; 0 if they are taken.
+ */
+export function takeAll(counter: TokenCounter, orders: readonly TokenOrder[]): number {
+  const taken = orders.map((order) => counter.take(order));
+  const waitMs = Math.max(...taken.map((one) => one.waitMs));
+  if (taken.every(({ isTaken }) => isTaken)) return 0;
+  for (const [at, order] of orders.entries())
+    if (taken[at]?.isTaken === true) counter.giveBack(order);
+  return Math.max(1, Math.ceil(waitMs / 1_000));
 }
 
 /** Counts the requests of each rate; outlives a reload of the configuration. */

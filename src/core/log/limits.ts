@@ -84,8 +84,6 @@ export const wordsPerFieldMax = 10_000;
 export const wordCharactersMax = 64;
 /** Rows that one transaction adds to an index that is being built: a request waits for it. */
 export const indexBuildRowsMax = 2_000;
-/** How long a server waits after a failure to build an index. */
-export const indexBuildRetryMs = 5_000;
 /** Words of a search. */
 export const searchWordsMax = 16;
 /** Words that begin with the last word of a search. */

@@ -1,5 +1,6 @@
 import ipaddr from 'ipaddr.js';
-import { cidrsContain, parseAddress, parseCidr, type Cidr } from '../values/network/cidr.ts';
+import { cidrsContain, isCidr, parseAddress, parseCidr } from '../values/network/cidr.ts';
+import { parseUnixUrl, permitsSocket, type PrivatePlace } from '../values/network/unix-socket.ts';
 import { outboundUrl } from './url.ts';
 
 /**
@@ -40,21 +41,37 @@ const rangeNames: Readonly<Record<string, string>> = {
  * other address that embeds an IPv4 address (NAT64, 6to4, Teredo, IPv4-compatible) is refused,
  * unless `allowPrivate` has it in that form.
  */
-export function addressProblem(address: string, allowPrivate: readonly Cidr[]): string | undefined {
+export function addressProblem(
+  address: string,
+  allowPrivate: readonly PrivatePlace[],
+): string | undefined {
   const parsed = parseAddress(address);
   if (parsed === undefined) return `${JSON.stringify(address)} is not an IP address`;
-  if (cidrsContain(allowPrivate, address)) return undefined;
+  if (cidrsContain(allowPrivate.filter(isCidr), address)) return undefined;
   const kind = forbiddenKind(parsed, address);
   return kind && `${address} (${kind}) is not in allow_private`;
 }
 
 /**
- * Why the dialler refuses the host of a URL, if that is an IP address or localhost; undefined if it
- * is allowed, is a name that DNS has to resolve, or the text is no URL.
+ * Why the dialler refuses the host of a URL, if that is an IP address or localhost, or a unix
+ * socket; undefined if it is allowed, is a name that DNS has to resolve, or the text is no URL.
  */
-export function urlAddressProblem(url: string, allowPrivate: readonly Cidr[]): string | undefined {
+export function urlAddressProblem(
+  url: string,
+  allowPrivate: readonly PrivatePlace[],
+): string | undefined {
+  const socket = parseUnixUrl(url);
+  if (socket !== undefined) return socketProblem(socket.socketPath, allowPrivate);
   const address = addressOf(url);
   return address === undefined ? undefined : addressProblem(address, allowPrivate);
+}
+
+/** Why the dialler refuses a unix socket; undefined for an allowed one. */
+export function socketProblem(
+  path: string,
+  allowPrivate: readonly PrivatePlace[],
+): string | undefined {
+  return permitsSocket(allowPrivate, path) ? undefined : `unix:${path} is not in allow_private`;
 }
 
 function addressOf(url: string): string | undefined {

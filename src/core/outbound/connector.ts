@@ -1,110 +1,148 @@
 import {
+  connect as connectTcp,
   isIP,
   Socket,
   type LookupFunction,
+  type NetConnectOpts,
   type OnReadOpts,
-  type TcpNetConnectOpts,
 } from 'node:net';
-import type { buildConnector } from 'undici';
-import type { Cidr } from '../values/network/cidr.ts';
-import { loadUndici } from '../values/lazy-packages.ts';
-import { addressProblem } from './address.ts';
+import { connect as connectTls } from 'node:tls';
+import { createLruCache } from '../values/lru-cache.ts';
+import type { PrivatePlace } from '../values/network/unix-socket.ts';
+import { addressProblem, socketProblem } from './address.ts';
 import { detectTruncation } from './connection-end.ts';
-import { refusedAddress } from './failure.ts';
-import { otherFamilyCode } from './problem.ts';
-import { answerBehindFailureMs, tcpKeepAliveMs } from './limits.ts';
 import type { Lookup } from './dns-lookup.ts';
+import { connectTimedOut, refusedAddress } from './failure.ts';
+import { answerBehindFailureMs, tcpKeepAliveMs, tlsSessionsMax } from './limits.ts';
+import type { ServerPlace } from './place.ts';
+import { otherFamilyCode } from './problem.ts';
 
 /**
- * Opens a connection, as undici expects it. With `onread` (see net.connect), a connection without
- * TLS is read into that buffer, and not as a stream. It writes `preamble` first, ahead of TLS.
+ * Opens a connection. With `onread` (see net.connect), a connection without TLS is read into that
+ * buffer, and not as a stream. It writes `preamble` first, ahead of TLS.
  */
 export type Connect = (
-  options: buildConnector.Options & {
-    readonly onread?: OnReadOpts;
+  to: ServerPlace & {
+    readonly onread?: OnReadOpts | undefined;
     readonly preamble?: Buffer | undefined;
+    /** Whether TLS offers HTTP/2 first (ALPN). */
+    readonly isHttp2?: boolean;
   },
-  callback: buildConnector.Callback,
+  callback: (...connected: Connected) => void,
 ) => void;
+
+type Connected = [error: null, socket: Socket] | [error: Error, socket: null];
 
 /** The options of guardedConnector. */
 interface ConnectorOptions {
-  readonly allowPrivate: readonly Cidr[];
+  /** Private networks and unix sockets that it may connect to. */
+  readonly allowPrivate: readonly PrivatePlace[];
   readonly connectTimeoutMs: number;
   readonly ca: readonly string[] | undefined;
   readonly lookup: Lookup;
   readonly localAddress: string | undefined;
-  /** Whether TLS offers HTTP/2 first (ALPN). */
-  readonly isHttp2: boolean;
 }
 
 /**
- * Makes a connector for undici that checks each address, after it has resolved the name for this
- * connection: a later lookup cannot give another address. `connectTimeoutMs` limits the lookup, the
- * connection and TLS together. With `localAddress`, connections start from that address, and go
- * only to addresses of its family.
+ * Makes a connector that checks each address, after it has resolved the name for this connection: a
+ * later lookup cannot give another address. `connectTimeoutMs` limits the lookup, the connection
+ * and TLS together. With `localAddress`, connections start from that address, and go only to
+ * addresses of its family.
  */
-export function guardedConnector(given: ConnectorOptions): Connect {
-  const { allowPrivate, lookup, localAddress } = given;
+export function guardedConnector(options: ConnectorOptions): Connect {
+  const { allowPrivate, lookup, localAddress, connectTimeoutMs } = options;
   const family = localAddress === undefined ? undefined : isIP(localAddress);
   const guarded = guardedLookup(lookup, { allowPrivate, family });
-  const way = { lookup: guarded, autoSelectFamily: true };
-  const from = localAddress === undefined ? {} : { localAddress };
-  const settings = { ...way, ...tlsSettings(given) };
-  let connect: buildConnector.connector | undefined;
+  const secure = tlsOpener(options);
 
-  return ({ servername, onread, preamble, ...options }, callback) => {
-    const { buildConnector } = loadUndici();
-    connect ??= buildConnector(settings);
-    // Node calls `lookup` for names only, not for addresses.
-    const problem = isIP(options.hostname) && addressProblem(options.hostname, allowPrivate);
-    if (problem) {
-      process.nextTick(callback, refusedAddress(problem), null);
+  return (place, callback) => {
+    const { url, socketPath, onread, preamble } = place;
+    const hostname = hostOf(url);
+    const isTls = url.protocol === 'https:';
+    const refusal = refusalOf(place, allowPrivate, family);
+    if (refusal !== undefined) {
+      process.nextTick(callback, refusal, null);
       return;
     }
-    if (isIP(options.hostname) && !isOfFamily(isIP(options.hostname), family)) {
-      process.nextTick(callback, otherFamily(), null);
-      return;
-    }
-    if (options.protocol !== 'https:') {
-      // Without TLS, undici would connect to the server name, which it takes from the Host field.
-      const connectTcp = onread === undefined ? connect : buildConnector({ ...settings, onread });
-      connectTcp({ ...options, ...from }, (...[error, socket]) => {
-        if (error === null) {
-          if (preamble !== undefined) socket.write(preamble);
-          callback(null, readOnAfterFailure(socket));
-        } else callback(error, null);
-      });
-      return;
-    }
-    const port = Number(options.port) || 443;
-    const to = { ...way, ...from, host: options.hostname, port };
-    const tcp = tcpConnection(to, preamble);
-    // SNI has names only (RFC 6066 §3): for an address, TLS checks the host of the connection.
-    const named = servername === undefined || isIP(servername) ? {} : { servername };
-    connect({ ...options, ...named, httpSocket: tcp }, (...[error, socket]) => {
-      if (error !== null) {
-        tcp.destroy();
-        callback(error, null);
-        return;
+    const to: NetConnectOpts =
+      socketPath === undefined
+        ? {
+            host: hostname,
+            port: Number(url.port) || (isTls ? 443 : 80),
+            lookup: guarded,
+            autoSelectFamily: true,
+            ...(localAddress !== undefined && { localAddress }),
+          }
+        : { path: socketPath };
+    const socket = isTls
+      ? secure(tcpConnection(to, preamble), place)
+      : connectTcp({ ...to, ...(onread && { onread }) });
+    const timer = setTimeout(() => socket.destroy(connectTimedOut()), connectTimeoutMs);
+    const failed = (error: Error): void => {
+      clearTimeout(timer);
+      callback(error, null);
+    };
+    socket.once('error', failed);
+    socket.once(isTls ? 'secureConnect' : 'connect', () => {
+      clearTimeout(timer);
+      socket.off('error', failed);
+      if (!isTls) {
+        socket.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);
+        if (preamble !== undefined) socket.write(preamble);
       }
-      // TLS has inherited it from TCP, which needs it for data that is not read yet.
-      socket.allowHalfOpen = false;
-      socket.once('close', () => tcp.destroy());
-      detectTruncation(socket, tcp);
       callback(null, readOnAfterFailure(socket));
     });
   };
 }
 
-function tlsSettings({ connectTimeoutMs, ca, isHttp2 }: ConnectorOptions) {
-  return {
-    timeout: connectTimeoutMs,
-    allowH2: isHttp2,
-    preferH2: isHttp2,
-    // NODE_TLS_REJECT_UNAUTHORIZED must not change it.
-    rejectUnauthorized: true,
-    ...(ca !== undefined && { ca: [...ca] }),
+/** Why there may be no connection to a place; a name is checked when it has been resolved. */
+function refusalOf(
+  { url, socketPath }: ServerPlace,
+  allowPrivate: readonly PrivatePlace[],
+  family: number | undefined,
+): Error | undefined {
+  if (socketPath !== undefined) {
+    const problem = socketProblem(socketPath, allowPrivate);
+    return problem === undefined ? undefined : refusedAddress(problem);
+  }
+  // Node calls `lookup` for names only, not for addresses.
+  const hostname = hostOf(url);
+  if (isIP(hostname) === 0) return undefined;
+  const problem = addressProblem(hostname, allowPrivate);
+  if (problem !== undefined) return refusedAddress(problem);
+  return isOfFamily(isIP(hostname), family) ? undefined : otherFamily();
+}
+
+/** The host of a URL, an IPv6 address without its brackets. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '');
+}
+
+/** Makes a function that begins TLS over a TCP connection, and resumes earlier sessions. */
+function tlsOpener({ ca }: ConnectorOptions): (tcp: Socket, to: Parameters<Connect>[0]) => Socket {
+  const sessions = createLruCache<Buffer>(tlsSessionsMax);
+  return (tcp, { url, serverName, isHttp2 = false }) => {
+    const host = hostOf(url);
+    // SNI has names only (RFC 6066 §3): for an address, TLS checks the host of the connection.
+    const name = serverName === undefined || isIP(serverName) !== 0 ? host : serverName;
+    const key = `${name} ${url.host} ${isHttp2}`;
+    const session = sessions.get(key);
+    const socket = connectTls({
+      ...{ socket: tcp, host },
+      ...(isIP(name) === 0 && { servername: name }),
+      ...(session !== undefined && { session }),
+      ALPNProtocols: isHttp2 ? ['h2', 'http/1.1'] : ['http/1.1'],
+      // NODE_TLS_REJECT_UNAUTHORIZED must not change it.
+      rejectUnauthorized: true,
+      ...(ca !== undefined && { ca: [...ca] }),
+    });
+    socket.on('session', (made) => sessions.set(key, made));
+    socket.once('error', () => sessions.delete(key));
+    socket.once('close', () => tcp.destroy());
+    // TLS inherits it from TCP, which needs it for data that is not read yet.
+    socket.allowHalfOpen = false;
+    detectTruncation(socket, tcp);
+    return socket;
   };
 }
 
@@ -112,7 +150,7 @@ function tlsSettings({ connectTimeoutMs, ca, isHttp2 }: ConnectorOptions) {
  * A TCP connection for TLS. Node distinguishes the end of TCP from the end of TLS only if they are
  * separate streams.
  */
-function tcpConnection(to: TcpNetConnectOpts, preamble: Buffer | undefined): Socket {
+function tcpConnection(to: NetConnectOpts, preamble: Buffer | undefined): Socket {
   // The end of TCP must not discard data that TLS has decrypted and the client has not read yet.
   const tcp = new Socket({ allowHalfOpen: true });
   tcp.setNoDelay(true).setKeepAlive(true, tcpKeepAliveMs);
@@ -131,7 +169,7 @@ function guardedLookup(
   {
     allowPrivate,
     family,
-  }: { readonly allowPrivate: readonly Cidr[]; readonly family: number | undefined },
+  }: { readonly allowPrivate: readonly PrivatePlace[]; readonly family: number | undefined },
 ): LookupFunction {
   return (hostname, options, callback) => {
     lookup(hostname).then(

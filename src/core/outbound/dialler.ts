@@ -1,40 +1,22 @@
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import type { Agent, buildConnector, Dispatcher, Pool } from 'undici';
-import { headerBlockBytesMax } from '../http/limits.ts';
-import type { Cidr } from '../values/network/cidr.ts';
-import { loadUndici } from '../values/lazy-packages.ts';
 import { isIdempotent } from '../http/method.ts';
-import { newConnection } from './connection.ts';
+import type { OutgoingRequest, ConnectionChoice, ResponseHandler } from './outgoing-request.ts';
 import { guardedConnector, type Connect } from './connector.ts';
+import { createLookup, type Lookup } from './dns-lookup.ts';
 import { OutboundExchange, type OutboundExchangeParts, type SourceResponse } from './exchange.ts';
 import { isLostConnection } from './failure.ts';
-import { GetClient } from './fast/get-client.ts';
-import { outboundConnectionsMax } from './limits.ts';
-import { createLookup, type Lookup } from './dns-lookup.ts';
+import { Http1Client } from './h1/http1-client.ts';
 import { Http2Client } from './h2/http2-client.ts';
-import { sendByNode } from './node-request.ts';
-import type { RequestExtras } from './request-extras.ts';
 import { OneShotRequest, type OneShotResponse, type OneShotOptions } from './one-shot-request.ts';
+import type { ServerPlace } from './place.ts';
+import type { PrivatePlace } from '../values/network/unix-socket.ts';
 
 /** A request to another server. */
-export interface OutboundRequest extends OutboundExchangeParts, RequestExtras {
-  /** `scheme://host[:port]` of http or https. */
-  readonly origin: string;
-  /** Path and query, percent-encoded. */
-  readonly target: string;
+export interface OutboundRequest extends OutboundExchangeParts, OutgoingRequest {
   readonly method: string;
-  /** Name, value, name, value; no Transfer-Encoding, Connection, Keep-Alive, Upgrade or Expect. */
-  readonly fields: readonly string[];
-  /**
-   * The content, sent at the speed of the server, and chunked without Content-Length. It is
-   * destroyed if the server does not read it.
-   */
+  /** The content; it is destroyed if the server does not read it. */
   readonly body: Readable | undefined;
-  /** The protocol to switch to (RFC 9110 §7.8). The server may also respond in HTTP. */
-  readonly upgrade?: 'websocket';
-  /** The name that TLS checks, if it is not that of the Host field. */
-  readonly serverName?: string | undefined;
   /** How often the same request has been sent to other servers before. */
   readonly resends?: number;
 }
@@ -70,13 +52,17 @@ export interface Dialler {
 
 /** The options of createDialler. */
 interface DiallerOptions {
-  readonly allowPrivate: readonly Cidr[];
+  /** Private networks and unix sockets that it may connect to. */
+  readonly allowPrivate: readonly PrivatePlace[];
   readonly connectTimeoutMs: number;
   readonly timeoutMs: number;
   readonly ca?: readonly string[] | undefined;
   readonly lookup?: Lookup;
   readonly localAddress?: string | undefined;
-  /** Whether the servers speak HTTP/2; `exchange` and websockets are in HTTP/1.1 all the same. */
+  /**
+   * Whether the servers speak HTTP/2; `exchange` and requests for another protocol are in HTTP/1.1
+   * all the same.
+   */
   readonly isHttp2?: boolean;
   /** Called for each connection, with its origin; returns what is called at its end. */
   readonly connected?: (origin: string) => () => void;
@@ -92,43 +78,23 @@ interface DiallerOptions {
 export function createDialler(options: DiallerOptions): Dialler {
   const { connectTimeoutMs, timeoutMs, connected, isHttp2 = false } = options;
   const connect = createConnector(options);
-  const agents = createAgents({ connect, timeoutMs, isHttp2, ...(connected && { connected }) });
+  const clients = createClients({ connect, timeoutMs, isHttp2, connected });
 
-  function dispatch(
-    request: OneShotOptions | OutboundRequest,
-    handler: OutboundExchange | OneShotRequest,
-    how: 'pooled' | 'alone' = 'pooled',
-  ): void {
-    const { origin, target: path, method, body = null } = request;
-    const headers = request.fields as string[];
-    const { upgrade, serverName, ...extras } = request as Partial<OutboundRequest>;
-    const { trailers, expectsContinue, preamble } = extras;
-    const limitMs = handler instanceof OutboundExchange ? handler.timeoutMs : undefined;
-    // No requests are pipelined, so undici need not mark a connection as blocked.
-    const options = {
-      ...{ origin, path, method, headers, body, blocking: false },
-      ...(limitMs !== undefined && { headersTimeout: limitMs, bodyTimeout: limitMs }),
-      ...(serverName !== undefined && { servername: serverName }),
-      ...(trailers !== undefined && { trailers }),
-      ...(expectsContinue === true && { expectsContinue }),
-      ...(preamble !== undefined && { preamble }),
-    };
-    agents.dispatch(upgrade === undefined ? options : { ...options, upgrade }, handler, how);
-  }
-
-  function begin(request: OutboundRequest, how: 'pooled' | 'alone'): OutboundExchange {
+  function begin(request: OutboundRequest, how: ConnectionChoice): OutboundExchange {
     const started = new OutboundExchange(request);
     if (request.signal.aborted) return started;
-    dispatch(request, started, how);
+    clients.send(request, started, how);
     started.startWithin(connectTimeoutMs + (request.timeoutMs ?? timeoutMs));
     return started;
   }
 
   return {
     send(request) {
+      // It may break before it is sent. Without a listener, that would end the process.
+      request.body?.on('error', () => undefined);
       const first = begin(request, 'pooled');
       const giveUp = (failure: unknown): never => {
-        // undici does not destroy content that it has not begun to send.
+        // A client does not destroy content that it has not begun to send.
         request.body?.destroy();
         throw failure;
       };
@@ -145,115 +111,59 @@ export function createDialler(options: DiallerOptions): Dialler {
     },
     exchange(request) {
       const started = new OneShotRequest(request, timeoutMs, (again) => {
-        dispatch(request, again, 'alone');
+        clients.sendHttp1(request, again, 'alone');
       });
-      if (request.signal?.aborted !== true) dispatch(request, started);
+      if (request.signal?.aborted !== true) clients.sendHttp1(request, started, 'pooled');
       return started.answer;
     },
-    close: () => agents.close(),
+    close: () => clients.close(),
     cut: () => {
-      agents.cut();
+      clients.cut();
     },
   };
 }
 
 /** Makes the connector of a dialler alone, for connections that carry another protocol. */
 export function createConnector(options: Omit<DiallerOptions, 'timeoutMs'>): Connect {
-  const { ca, lookup = createLookup(), localAddress, isHttp2 = false } = options;
-  return guardedConnector({ ...options, ca, lookup, localAddress, isHttp2 });
+  const { ca, lookup = createLookup(), localAddress } = options;
+  return guardedConnector({ ...options, ca, lookup, localAddress });
 }
 
-/** The connection pools of a dialler. */
-interface Agents {
-  /**
-   * Sends a request over a connection of the pool of its origin, or, with `alone` or after close,
-   * over a new connection that no other request uses.
-   */
-  dispatch(
-    request: Dispatcher.DispatchOptions & RequestExtras,
-    handler: OutboundExchange | OneShotRequest,
-    how: 'pooled' | 'alone',
-  ): void;
+/** The clients of a dialler. */
+interface Clients {
+  /** Sends a request in the version of HTTP that the servers speak. */
+  send(request: OutgoingRequest, handler: ResponseHandler, how: ConnectionChoice): void;
+  sendHttp1: Clients['send'];
   /** Waits for the requests in flight, then closes the connections. */
   close(): Promise<void>;
   /** Destroys all connections. No request is sent any more. */
   cut(): void;
 }
 
-/** The options of createAgents. */
-interface AgentsOptions extends Pick<DiallerOptions, 'timeoutMs' | 'isHttp2' | 'connected'> {
+/** The options of createClients. */
+interface ClientsOptions extends Pick<DiallerOptions, 'timeoutMs' | 'isHttp2'> {
   readonly connect: Connect;
+  readonly connected: DiallerOptions['connected'] | undefined;
 }
 
-/** Makes pools. `timeoutMs` limits the wait for a header section and for each piece of content. */
-export function createAgents({ connect, timeoutMs, isHttp2, connected }: AgentsOptions): Agents {
+/** Makes clients. `timeoutMs` limits the waits for a header section and for content. */
+function createClients({ connect, timeoutMs, isHttp2, connected }: ClientsOptions): Clients {
   const { connect: connectTo, cut } = cuttable(connect, connected);
-  let shared: Agent | undefined;
-  let isClosed = false;
-  const closing = new Set<Promise<void>>();
-
-  function close(agent: Agent): void {
-    const closed = agent.close().finally(() => closing.delete(closed));
-    closing.add(closed);
-  }
-
-  /** Sends a request over a connection that no other request uses. */
-  function dispatchAlone(
-    request: Dispatcher.DispatchOptions,
-    handler: OutboundExchange | OneShotRequest,
-    connectAlone = connectTo,
-  ): void {
-    const agent = createAgent(connectAlone, timeoutMs);
-    agent.dispatch(request, handler);
-    close(agent);
-  }
-
-  const client = { connect: connectTo, timeoutMs };
-  const getClient = new GetClient(client);
-  const http2Client = isHttp2 === true ? new Http2Client(client) : undefined;
-
-  /** Sends a request over a connection that begins with other bytes. */
-  function dispatchBehind(
-    preamble: Buffer,
-    request: Dispatcher.DispatchOptions & RequestExtras,
-    handler: OutboundExchange,
-  ): void {
-    const connectBehind: Connect = (options, callback) => {
-      connectTo({ ...options, preamble }, callback);
-    };
-    const way = { connect: connectBehind, timeoutMs };
-    if (isHttp2 === true) new Http2Client(way).send(request, handler, 'alone');
-    else if (hasExtras(request)) sendByNode(request, handler, way);
-    else dispatchAlone(request, handler, connectBehind);
-  }
-
+  const http1 = new Http1Client({ connect: connectTo, timeoutMs });
+  const http2 = isHttp2 === true ? new Http2Client({ connect: connectTo, timeoutMs }) : undefined;
   return {
-    dispatch(request, handler, how) {
-      const isExchange = handler instanceof OutboundExchange;
-      const isExtra = hasExtras(request);
-      const { preamble } = request;
-      if (preamble !== undefined && isExchange) dispatchBehind(preamble, request, handler);
-      else if (http2Client !== undefined && isExchange) http2Client.send(request, handler, how);
-      else if (isExtra && isExchange) sendByNode(request, handler, client);
-      else if (how === 'alone' || isClosed) dispatchAlone(request, handler);
-      else if (!(isExchange && getClient.send(request, handler))) {
-        shared ??= createAgent(connectTo, timeoutMs);
-        shared.dispatch(request, handler);
-      }
+    send(request, handler, how) {
+      const isHttp1 = http2 === undefined || request.upgrade !== undefined;
+      (isHttp1 ? http1 : http2).send(request, handler, how);
+    },
+    sendHttp1: (request, handler, how) => {
+      http1.send(request, handler, how);
     },
     async close() {
-      if (shared !== undefined && !isClosed) close(shared);
-      isClosed = true;
-      await Promise.all([getClient.close(), http2Client?.close()]);
-      await Promise.all(closing);
+      await Promise.all([http1.close(), http2?.close()]);
     },
     cut,
   };
-}
-
-/** Whether undici cannot send a request. */
-function hasExtras({ trailers, expectsContinue }: RequestExtras): boolean {
-  return trailers !== undefined || expectsContinue === true;
 }
 
 /** A connector whose connections can all be destroyed; it then makes no further ones. */
@@ -267,18 +177,18 @@ function cuttable(
   const sockets = new Set<Socket>();
   let isCut = false;
   return {
-    connect(options, callback) {
-      connect(options, (...connected) => {
+    connect(to, callback) {
+      connect(to, (...connected) => {
         const [, socket] = connected;
         if (isCut) {
           socket?.destroy();
           callback(cutOff(), null);
           return;
         }
-        if (socket instanceof Socket) {
+        if (socket !== null) {
           sockets.add(socket);
           socket.once('close', () => sockets.delete(socket));
-          const ended = counted?.(`${options.protocol}//${options.host ?? options.hostname}`);
+          const ended = counted?.(nameOf(to));
           if (ended !== undefined) socket.once('close', ended);
         }
         callback(...connected);
@@ -292,19 +202,9 @@ function cuttable(
   };
 }
 
-function createAgent(connect: buildConnector.connector, timeoutMs: number): Agent {
-  const undici = loadUndici();
-  return new undici.Agent({
-    connect,
-    factory: (origin, options: Pool.Options) =>
-      new undici.Pool(origin, { ...options, factory: newConnection }),
-    // With HTTP/1.1 only, there is one kind of framing, flow control and failure to handle.
-    allowH2: false,
-    connections: outboundConnectionsMax,
-    headersTimeout: timeoutMs,
-    bodyTimeout: timeoutMs,
-    maxHeaderSize: headerBlockBytesMax,
-  });
+/** The origin of a server, as OutgoingRequest has it. */
+function nameOf({ url, socketPath }: ServerPlace): string {
+  return socketPath === undefined ? url.origin : `unix:${socketPath}`;
 }
 
 function cutOff(): Error {

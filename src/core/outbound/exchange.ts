@@ -1,12 +1,10 @@
 import { Readable, type Duplex } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import { fieldLines } from '../http/reply.ts';
-import { trimOws } from '../http/syntax.ts';
 import type { Cancellation } from '../values/cancellation.ts';
 import { Failure } from '../values/failure.ts';
-import { headerBlockBytesMax } from '../http/limits.ts';
 import { informationalMax, outboundUnreadBytesMax } from './limits.ts';
-import type { ConnectionInfo, ConnectionAware } from './connection.ts';
+import type { Control, ResponseHandler } from './outgoing-request.ts';
+import type { ConnectionInfo } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, outboundFailure } from './failure.ts';
 import { countPassedBytes } from './passed-bytes.ts';
@@ -39,32 +37,19 @@ export interface OutboundExchangeParts {
   readonly method?: string;
   /** Aborts the exchange, including the content of the response. */
   readonly signal: Cancellation;
-  /** Replaces the limit of the dialler for the header section and each piece of content. */
-  readonly timeoutMs?: number | undefined;
   /** Called right before the first byte is sent. */
   readonly begun?: () => void;
   /** Called with status and fields of each informational response except 100 and 101. */
   readonly interim?: ((status: number, fields: readonly string[]) => void) | undefined;
 }
 
-/** The part of undici's controller that an exchange uses. */
-export interface Control {
-  abort(reason: Error): void;
-  pause(): void;
-  resume(): void;
-  /** Name, value, name, value: as buffers, or as texts of one character a byte. */
-  readonly rawHeaders?: unknown;
-  readonly rawTrailers?: unknown;
-}
-
 /**
- * One request to another server and its response, driven by undici's callbacks. `answer` rejects
- * with the Failures of outboundFailure, and with `bad_gateway` if the exchange was aborted. It
- * reads no more ahead of the reader than the socket has delivered, and Node's 64 KiB.
+ * One request to another server and its response, driven by the client that sends it. `answer`
+ * rejects with the Failures of outboundFailure, and with `bad_gateway` if the exchange was aborted.
+ * It reads no more ahead of the reader than the socket has delivered, and Node's 64 KiB.
  */
-export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionAware {
+export class OutboundExchange implements ResponseHandler {
   readonly answer: Promise<SourceResponse>;
-  readonly timeoutMs: number | undefined;
   connection?: ConnectionInfo;
   /** Whether a byte of a response has arrived. */
   responded = false;
@@ -91,9 +76,8 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   #unreadBytes = 0;
   #stream: Readable | undefined;
 
-  constructor({ method = 'GET', signal, timeoutMs, begun, interim }: OutboundExchangeParts) {
+  constructor({ method = 'GET', signal, begun, interim }: OutboundExchangeParts) {
     this.#method = method;
-    this.timeoutMs = timeoutMs;
     this.#settle = Promise.withResolvers<SourceResponse>();
     this.answer = this.#settle.promise;
     this.#signal = signal;
@@ -116,7 +100,6 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
   onRequestStart(controller: Control): void {
     clearTimeout(this.#waiting);
     this.#controller = controller;
-    this.connection?.begin();
     this.wasUsed = this.connection?.hasAnswered === true;
     this.hasBegun = true;
     if (this.#failure === undefined) this.#begun?.();
@@ -133,10 +116,10 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
       this.#informational += 1;
       if (this.#informational > informationalMax) {
         this.#giveUp(new Failure('bad_gateway', 'The source sent too many 1xx responses.'));
-      } else if (status > 101) this.#interim?.(status, fieldsOf(controller));
+      } else if (status > 101) this.#interim?.(status, controller.rawHeaders ?? []);
       return;
     }
-    this.#head = { status, fields: fieldsOf(controller) };
+    this.#head = { status, fields: controller.rawHeaders ?? [] };
     const [length] = fieldLines(this.#head.fields, 'content-length');
     if (length !== undefined) this.#missingBytes = Number(length);
     this.#settle.resolve({
@@ -149,14 +132,14 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
     });
   }
 
-  onRequestUpgrade(controller: Control, status: number, _: unknown, connection: Duplex): void {
+  onRequestUpgrade(controller: Control, status: number, connection: Duplex): void {
     this.#ended = true;
     this.#release();
-    // undici has removed its listeners. An error without a listener would end the process.
+    // An error without a listener would end the process.
     connection.on('error', () => undefined);
     this.#settle.resolve({
       status,
-      fields: fieldsOf(controller),
+      fields: controller.rawHeaders ?? [],
       content: () => Buffer.alloc(0),
       trailers: () => [],
       discard: () => {
@@ -177,13 +160,12 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
       isFull = !this.#stream.push(chunk);
     }
     this.#missingBytes -= chunk.length;
-    // Nothing follows complete content. If undici is paused there and the connection ends, it takes
-    // the content for incomplete.
+    // Nothing follows complete content: its connection is free for the next request.
     if (isFull && this.#missingBytes > 0) controller.pause();
   }
 
   onResponseEnd(controller: Control): void {
-    // undici treats a reset as the end of content without a length. No client of a protocol ends
+    // A reset is no end of content without a length. No client of a protocol ends
     // content before its length; a visitor who was told the length would wait for the rest.
     const isCut = this.connection?.hasBrokenOff === true && this.#isUnframed;
     if (isCut || this.#isShort) {
@@ -191,15 +173,13 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
       return;
     }
     this.#ended = true;
-    this.#trailers = textsOf(controller.rawTrailers);
+    this.#trailers = controller.rawTrailers ?? [];
     if (this.connection !== undefined) this.connection.hasAnswered = true;
     this.#release();
     this.#stream?.push(null);
   }
 
   onResponseError(_: Control | null, error: Error): void {
-    // undici checks whether an idle connection has ended before it sends the request.
-    if (!this.hasBegun) this.wasUsed = this.connection?.hasAnswered === true;
     this.#fail(outboundFailure(error));
   }
 
@@ -257,46 +237,4 @@ export class OutboundExchange implements Dispatcher.DispatchHandler, ConnectionA
     clearTimeout(this.#waiting);
     this.#signal.removeEventListener('abort', this.#abort);
   }
-}
-
-function fieldsOf({ rawHeaders }: Control): readonly string[] {
-  const fields = textsOf(rawHeaders);
-  if (fields === rawHeaders) return fields;
-  const at = fields.findIndex(
-    (name, index) => index % 2 === 0 && name.toLowerCase() === 'content-length',
-  );
-  // undici reads `05` as a decimal number; another reader could take it for an octal one.
-  const length = at === -1 ? '' : (fields[at + 1] ?? '');
-  return length.startsWith('0') ? fields.with(at + 1, String(Number(length))) : fields;
-}
-
-/** Texts of one character a byte, without white space around them (RFC 9112 §5). */
-function textsOf(raw: unknown): readonly string[] {
-  const parts = (raw ?? []) as readonly Buffer[] | readonly string[];
-  return areTexts(parts) ? parts : readTexts(parts).map(trimOws);
-}
-
-function areTexts(parts: readonly Buffer[] | readonly string[]): parts is readonly string[] {
-  return parts.length === 0 || typeof parts[0] === 'string';
-}
-
-/** Decodes buffers. Most often all of them lie in one chunk, which is then decoded once. */
-function readTexts(parts: readonly Buffer[]): readonly string[] {
-  const [first, last] = [parts[0], parts.at(-1)];
-  if (first === undefined || last === undefined) return [];
-  const { buffer, byteOffset: start } = first;
-  const length = last.byteOffset + last.length - start;
-  const isOneChunk =
-    length <= headerBlockBytesMax && parts.every((part) => liesIn(part, buffer, start, length));
-  if (!isOneChunk) return parts.map((part) => part.toString('latin1'));
-  const text = Buffer.from(buffer, start, length).toString('latin1');
-  return parts.map((part) => {
-    const at = part.byteOffset - start;
-    return text.slice(at, at + part.length);
-  });
-}
-
-function liesIn(part: Buffer, buffer: ArrayBufferLike, start: number, length: number): boolean {
-  const at = part.byteOffset - start;
-  return part.buffer === buffer && at >= 0 && at + part.length <= length;
 }

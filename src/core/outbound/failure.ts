@@ -1,17 +1,18 @@
 import { Failure, lacksDescriptors, tooManyOpenFiles } from '../values/failure.ts';
 
-const timeouts = new Set([
-  'ETIMEDOUT',
-  'UND_ERR_CONNECT_TIMEOUT',
-  'UND_ERR_HEADERS_TIMEOUT',
-  'UND_ERR_BODY_TIMEOUT',
-]);
-const requestFaults = new Set([
-  'UND_ERR_INVALID_ARG',
-  'UND_ERR_NOT_SUPPORTED',
-  'UND_ERR_REQ_CONTENT_LENGTH_MISMATCH',
-]);
-const lostConnections = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
+/** The code of connectionClosed(). */
+export const closedCode = 'WAYMARK_CLOSED';
+/** The code of connectTimedOut(). */
+export const connectTimeoutCode = 'WAYMARK_CONNECT_TIMEOUT';
+/** The code of timedOut(). */
+export const timeoutCode = 'WAYMARK_TIMEOUT';
+/** The code of brokenAnswer(). */
+export const malformedCode = 'WAYMARK_MALFORMED';
+/** The code of notCarried(). */
+export const requestCode = 'WAYMARK_REQUEST';
+
+const timeouts = new Set(['ETIMEDOUT', connectTimeoutCode, timeoutCode]);
+const lostConnections = new Set([closedCode, 'ECONNRESET', 'EPIPE']);
 
 /**
  * The failure of a request to another server (docs/design/fetching.md#sources): `gateway_timeout`,
@@ -25,7 +26,7 @@ export function outboundFailure(error: unknown): Failure {
   if (timeouts.has(code)) {
     return new Failure('gateway_timeout', 'The source did not respond in time.', { cause: error });
   }
-  if (requestFaults.has(code)) {
+  if (isNotCarried(error)) {
     return new Failure('invalid', 'HTTP cannot carry this request to the source.', {
       cause: error,
     });
@@ -48,28 +49,43 @@ export function refusedAddress(reason: string): Failure {
   });
 }
 
+/** Whether an error is one of notCarried. */
+export function isNotCarried(error: unknown): boolean {
+  return codeOf(error) === requestCode;
+}
+
 /** Whether an open connection has ended, as a pooled one may at any time (RFC 9112 §9.3.1). */
 export function isLostConnection(error: unknown): boolean {
   return lostConnections.has(codeOf(error));
 }
 
-/** An error with undici's code for a connection that the server has closed. */
+/** The error of a connection that the server has closed. */
 export function connectionClosed(): Error {
-  return Object.assign(new Error('The server has closed the connection.'), {
-    code: 'UND_ERR_SOCKET',
-  });
+  return withCode('The server has closed the connection.', closedCode);
 }
 
-/** An error with undici's code for a response that has stalled. */
+/** The error of a connection that was not made in time. */
+export function connectTimedOut(): Error {
+  return withCode('No connection was made in time.', connectTimeoutCode);
+}
+
+/** The error of a response that has stalled. */
 export function timedOut(): Error {
-  return Object.assign(new Error('No data arrived in time.'), { code: 'UND_ERR_BODY_TIMEOUT' });
+  return withCode('No data arrived in time.', timeoutCode);
 }
 
-/** An error with the code of Node's parser for malformed chunked content. */
+/** The error of a request that HTTP cannot carry. */
+export function notCarried(what = 'a field, the method or the target'): Error {
+  return withCode(`HTTP cannot carry ${what} of this request.`, requestCode);
+}
+
+/** The error of a response that is not HTTP/1.1. */
 export function brokenAnswer(): Error {
-  return Object.assign(new Error('The chunked content is malformed.'), {
-    code: 'HPE_INVALID_CHUNK_SIZE',
-  });
+  return withCode('The response is malformed.', malformedCode);
+}
+
+function withCode(message: string, code: string): Error {
+  return Object.assign(new Error(message), { code });
 }
 
 function codeOf(error: unknown): string {

@@ -7,15 +7,14 @@ export const tcpKeepAliveMs = 60_000;
 export const informationalMax = 16;
 /** How long a response is awaited on a connection that can no longer be written to. */
 export const answerBehindFailureMs = 100;
-/**
- * Connections of one process to one origin at a time, for the client for GETs (`fast/`); undici may
- * have as many.
- */
+/** Connections of HTTP/1.1 of one process to one server at a time; further requests wait. */
 export const outboundConnectionsMax = 1_024;
 /** Content that arrived together with its header section, held until it is read. */
 export const outboundUnreadBytesMax = 64 * KIB;
 /** Bytes that are passed on before the garbage collector frees the buffers that they came in. */
 export const passedBytesPerCollection = 4 * MIB;
+/** TLS sessions that are remembered, to be resumed. */
+export const tlsSessionsMax = 100;
 /** The timeout of a DNS query, and the number of queries to each server. */
 export const nameTryMs = 1_000;
 export const nameTriesMax = 2;

@@ -1,7 +1,8 @@
-import type { Dispatcher } from 'undici';
 import { headerFieldsMax } from '../http/limits.ts';
+import { fieldLines } from '../http/reply.ts';
 import { oneShotContentBytesMax, informationalMax } from './limits.ts';
-import type { ConnectionInfo, ConnectionAware } from './connection.ts';
+import type { Control, ResponseHandler } from './outgoing-request.ts';
+import type { ConnectionInfo } from './connection.ts';
 import { endsWithConnection } from './connection-end.ts';
 import { connectionClosed, isLostConnection } from './failure.ts';
 import { outboundProblem, problemOf, type OutboundProblem } from './problem.ts';
@@ -42,10 +43,10 @@ export interface OneShotResponse {
 const noContent = Buffer.alloc(0);
 
 /**
- * A short request and its response, driven by undici's callbacks, also those of a repetition of the
- * request. `answer` never rejects.
+ * A short request and its response, driven by the client that sends it, also a second time.
+ * `answer` never rejects.
  */
-export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAware {
+export class OneShotRequest implements ResponseHandler {
   readonly answer: Promise<OneShotResponse>;
   connection?: ConnectionInfo;
   readonly #resolve: (answer: OneShotResponse) => void;
@@ -53,7 +54,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
   readonly #timer: NodeJS.Timeout;
   readonly #mayBegin: (() => boolean) | undefined;
   readonly #signal: AbortSignal | undefined;
-  #controller: Dispatcher.DispatchController | undefined;
+  #controller: Control | undefined;
   #wasUsed = false;
   #hasResponded = false;
   #isOver = false;
@@ -88,9 +89,8 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
     if (signal?.aborted === true) this.#cancel();
   }
 
-  onRequestStart(controller: Dispatcher.DispatchController): void {
+  onRequestStart(controller: Control): void {
     this.#controller = controller;
-    this.connection?.begin();
     this.#wasUsed = this.connection?.hasAnswered === true;
     if (!this.#isOver && this.#mayBegin?.() === false) this.#cancel();
     else if (this.#isOver) controller.abort(over);
@@ -100,8 +100,8 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
     this.#hasResponded = true;
   }
 
-  onResponseStart(controller: Dispatcher.DispatchController, status: number): void {
-    const fields = controller.rawHeaders as readonly Buffer[];
+  onResponseStart(controller: Control, status: number): void {
+    const { rawHeaders: fields = [] } = controller;
     if (fields.length > 2 * headerFieldsMax) {
       this.#giveUp(outboundProblem('header'));
       return;
@@ -113,12 +113,12 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
       return;
     }
     this.#status = status;
-    this.#fields = fields.map((field) => field.toString('latin1'));
+    this.#fields = fields;
     this.#isUnframed = endsWithConnection(this.#method, status, this.#fields);
-    if (status >= 300) this.#retryAfter = fieldOf(fields, 'retry-after');
+    if (status >= 300) [this.#retryAfter] = fieldLines(fields, 'retry-after');
   }
 
-  onResponseData(_: Dispatcher.DispatchController, chunk: Buffer): void {
+  onResponseData(_: Control, chunk: Buffer): void {
     const left = oneShotContentBytesMax - this.#content.length;
     const taken = chunk.length > left ? chunk.subarray(0, left) : chunk;
     this.#content = this.#content.length === 0 ? taken : Buffer.concat([this.#content, taken]);
@@ -127,7 +127,7 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
   }
 
   onResponseEnd(): void {
-    // undici treats a reset as the end of content without a length.
+    // A reset is no end of content without a length.
     if (this.connection?.hasBrokenOff === true && this.#isUnframed) {
       this.#finish(problemOf(connectionClosed(), true));
       return;
@@ -136,10 +136,8 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
     this.#finish(undefined);
   }
 
-  onResponseError(_: Dispatcher.DispatchController | null, error: Error): void {
+  onResponseError(_: Control | null, error: Error): void {
     if (this.#isOver) return;
-    // undici checks whether an idle connection has ended before it sends the request.
-    if (this.#controller === undefined) this.#wasUsed = this.connection?.hasAnswered === true;
     if (this.#wasUsed && !this.#hasResponded && isLostConnection(error)) {
       this.#wasUsed = false;
       this.#controller = undefined;
@@ -174,13 +172,3 @@ export class OneShotRequest implements Dispatcher.DispatchHandler, ConnectionAwa
 }
 
 const over = new Error('The exchange is over.');
-
-function fieldOf(fields: readonly Buffer[], name: string): string | undefined {
-  for (let at = 0; at + 1 < fields.length; at += 2) {
-    const found = fields[at];
-    if (found?.length === name.length && found.toString('latin1').toLowerCase() === name) {
-      return fields[at + 1]?.toString('latin1');
-    }
-  }
-  return undefined;
-}

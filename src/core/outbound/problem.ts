@@ -1,4 +1,11 @@
 import { Failure } from '../values/failure.ts';
+import {
+  closedCode,
+  connectTimeoutCode,
+  malformedCode,
+  requestCode,
+  timeoutCode,
+} from './failure.ts';
 
 /** Why an exchange with another server failed. */
 export interface OutboundProblem {
@@ -39,11 +46,11 @@ export const otherFamilyCode = 'WAYMARK_OTHER_FAMILY';
 
 const codes: ReadonlyMap<string, ProblemCode> = new Map([
   ...named('family', otherFamilyCode),
-  ...named('connect_timeout', 'UND_ERR_CONNECT_TIMEOUT ETIMEDOUT'),
-  ...named('timeout', 'UND_ERR_HEADERS_TIMEOUT UND_ERR_BODY_TIMEOUT'),
-  ...named('header', 'UND_ERR_HEADERS_OVERFLOW HPE_HEADER_OVERFLOW'),
-  ...named('broken', 'UND_ERR_SOCKET ECONNRESET EPIPE UND_ERR_RES_CONTENT_LENGTH_MISMATCH'),
-  ...named('request', 'UND_ERR_INVALID_ARG UND_ERR_NOT_SUPPORTED'),
+  ...named('connect_timeout', `${connectTimeoutCode} ETIMEDOUT`),
+  ...named('timeout', timeoutCode),
+  ...named('broken', `${closedCode} ECONNRESET EPIPE`),
+  ...named('request', requestCode),
+  ...named('malformed', malformedCode),
   ...named('name', 'ENOTFOUND EAI_AGAIN EAI_FAIL EAI_NONAME ENODATA ESERVFAIL'),
   ...named('tls', 'EPROTO HOSTNAME_MISMATCH INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED'),
 ]);
@@ -52,7 +59,7 @@ const codes: ReadonlyMap<string, ProblemCode> = new Map([
 const tls = /^(?:ERR_TLS_|ERR_SSL_|ERR_OSSL_|CERT_|CRL_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /**
- * The problem for an error of undici, Node or the dialler. An unknown error concerns the connection
+ * The problem for an error of Node or the dialler. An unknown error concerns the connection
  * if the request has not begun, otherwise the response.
  */
 export function problemOf(error: unknown, hasBegun: boolean): OutboundProblem {

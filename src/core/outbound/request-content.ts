@@ -27,6 +27,11 @@ export class RequestContent {
     this.#to = to;
     this.#sent = sent;
     body.on('error', broken);
+    if (body.destroyed && !body.readableEnded) {
+      this.#hasBegun = true;
+      broken(body.errored ?? new Error('The content was destroyed.'));
+      return;
+    }
     if (expectsContinue) {
       this.#timer = setTimeout(() => {
         this.begin();
@@ -41,6 +46,11 @@ export class RequestContent {
     this.#hasBegun = true;
     // Not earlier: the listener makes the client send its content.
     this.#body.on('data', this.#sent).pipe(this.#to);
+  }
+
+  /** Sends nothing if it has not begun: the server has answered in place of a 100. */
+  refuse(): void {
+    if (!this.#hasBegun) this.end();
   }
 
   /** Sends no more: the server has answered, or the request is over. */

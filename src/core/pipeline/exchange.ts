@@ -45,7 +45,9 @@ export interface Arrived {
 export interface UpgradeRequest extends Arrived {
   /** The connection, or the stream. */
   readonly socket: Duplex;
-  /** What the client has sent behind the head. */
+  /** The content; undefined for a request that announces none. */
+  readonly body: RequestBody | undefined;
+  /** What the client has sent behind the head, or behind the content. */
   readonly ahead: Buffer;
   /** What the package `ws` reads of the opening handshake of a websocket (RFC 6455 §4.2.1). */
   readonly handshake: Pick<IncomingMessage, 'method' | 'headers'>;

@@ -22,7 +22,7 @@ import { Failure } from '../values/failure.ts';
 import { accessOf, proxyName, type Rule } from '../../modules/rules/rule.ts';
 import type { GenericPages } from '../../modules/rules/pages/generic-pages.ts';
 import type { StoredPages } from '../../modules/rules/pages/stored-pages.ts';
-import type { Fetcher, OpenedWebsocket } from '../../modules/proxy/fetcher.ts';
+import { passesUpgrade, type Fetcher, type SwitchedProtocol } from '../../modules/proxy/fetcher.ts';
 import type { RenderedPages, RowReader } from '../../modules/rendering/rendered-pages.ts';
 import { withConfiguredRules } from '../../modules/rules/configured-rules.ts';
 import { findRule } from '../../modules/rules/find.ts';
@@ -85,11 +85,15 @@ export interface SiteParts {
  */
 export interface Site extends SiteAccess {
   /**
-   * Opens a websocket by the content.fetch rule that matches the path. Other sources are skipped:
-   * they cannot open websockets. Rejects as Fetcher.openWebsocket, and with `not_found` if no such
-   * rule matches.
+   * Asks for another protocol by the content.fetch rule that matches the path. Other sources are
+   * skipped: they have no other protocol. Rejects as Fetcher.upgrade, and with `not_found` if no
+   * such rule matches.
    */
-  openWebsocket(request: ContentRequest): Promise<OpenedWebsocket | Reply>;
+  upgrade(request: ContentRequest): Promise<SwitchedProtocol | Reply>;
+  /** Whether a rule forwards a request for another protocol to its source. */
+  forwardsUpgrade(
+    request: Pick<ContentRequest, keyof RequestTarget | 'method' | 'fields'>,
+  ): boolean;
   /** The site's own error page for a failure, with its status; undefined if it has none. */
   errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
 }
@@ -108,10 +112,11 @@ export function createSite(parts: SiteParts): Site {
       if (!(answer instanceof Promise)) return answer ?? notFound(request);
       return answer.then((reply) => reply ?? notFound(request));
     }),
-    openWebsocket: async (request) =>
+    upgrade: async (request) =>
       guardedReply(access, { request, depth: 0 }, (admitted) =>
-        openRewritten(parts, fetchedRules, admitted),
+        upgradeRewritten(parts, fetchedRules, admitted),
       ),
+    forwardsUpgrade: (request) => forwardsUpgrade(parts, fetchedRules, request),
     errorPage: (status, failed) => disk.errorPage(status, failed),
     findRule(request) {
       const found =
@@ -246,31 +251,42 @@ function hasPage(content: Precedence, request: PageRequest): boolean {
   return winner !== null && !(winner.status !== null && winner.status > 299 && winner.status < 400);
 }
 
+/** Site.forwardsUpgrade. */
+function forwardsUpgrade(
+  { rewriter }: Pick<SiteParts, 'rewriter'>,
+  rules: RuleReader,
+  request: Parameters<Site['forwardsUpgrade']>[0],
+): boolean {
+  const target = rewriter.find(request)?.target;
+  const found = findRule('content.fetch', rules, { ...request, ...target });
+  return found !== undefined && passesUpgrade(found.stored.rule, request);
+}
+
 /**
- * Opens a websocket at the source of the matching rule, by the rewritten path if there is one. It
- * rejects as Site.openWebsocket.
+ * Asks the source of the matching rule for another protocol, by the rewritten path if there is one.
+ * It rejects as Site.upgrade.
  */
-async function openRewritten(
+async function upgradeRewritten(
   { access, fetch, rewriter }: Pick<SiteParts, 'access' | 'fetch' | 'rewriter'>,
   rules: RuleReader,
   request: ContentRequest,
-): Promise<OpenedWebsocket | Reply> {
-  const open = (admitted: ContentRequest) => openWebsocket({ access, fetch, rules }, admitted);
+): Promise<SwitchedProtocol | Reply> {
+  const upgrade = (admitted: ContentRequest) => upgradeBy({ access, fetch, rules }, admitted);
   const target = rewriter.find(request)?.target;
-  if (target === undefined) return open(request);
-  return guardedReply(access, { request: { ...request, ...target }, depth: 0 }, open);
+  if (target === undefined) return upgrade(request);
+  return guardedReply(access, { request: { ...request, ...target }, depth: 0 }, upgrade);
 }
 
-/** Opens a websocket at the source of the matching rule; rejects as Site.openWebsocket. */
-async function openWebsocket(
+/** Asks the source of the matching rule for another protocol; rejects as Site.upgrade. */
+async function upgradeBy(
   { access, fetch, rules }: Pick<SiteParts, 'access' | 'fetch' | 'rules'>,
   request: ContentRequest,
-): Promise<OpenedWebsocket | Reply> {
+): Promise<SwitchedProtocol | Reply> {
   const rule = findRule('content.fetch', rules, request)?.stored.rule;
   if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
   return guardedRule(access, rule, { request, depth: 0 }, async (admitted) => {
     try {
-      return await fetch.openWebsocket(rule, admitted);
+      return await fetch.upgrade(rule, admitted);
     } catch (thrown) {
       throw failureOf(rule, thrown);
     }

@@ -16,7 +16,7 @@ import type { RequestMetrics } from '../report/request-metrics.ts';
 import type { RequestVisits } from '../../modules/visits/request-visits.ts';
 import { RequestHandler } from '../pipeline/request-handler.ts';
 import { RequestLog } from '../pipeline/record/request-log.ts';
-import { continueOnRead } from '../pipeline/body.ts';
+import { continueOnRead, hasBody } from '../pipeline/body.ts';
 import type { Http1Exchange } from './h1/connection.ts';
 import { Connections } from './h1/connections.ts';
 import { headOf, NodeExchange } from './h1/node-exchange.ts';
@@ -47,7 +47,7 @@ import { redirectToHttps } from '../pipeline/https-redirect.ts';
 import { UpgradeHandler } from './h1/upgrade-handler.ts';
 import type { Tls } from './tls/tls.ts';
 import { Tunnels } from './h1/tunnels.ts';
-import { opensWebsocket } from './h1/upgrade.ts';
+import { switchesProtocol } from './h1/upgrade.ts';
 
 /** The surroundings of the port; `monotonicMs` measures durations. */
 interface ServerParts {
@@ -208,22 +208,20 @@ class HttpServer implements Server {
       this.#upgrades.handle(request);
     };
     const upgradeParsed = (message: IncomingMessage, socket: Duplex, ahead: Buffer): void => {
-      upgrade({
-        head: headOf(message),
-        peer: peerOf(message.socket),
-        socket,
-        ahead,
-        handshake: message,
-      });
+      const peer = peerOf(message.socket);
+      const body = hasBody(message.headers) ? message : undefined;
+      upgrade({ head: headOf(message), peer, socket, body, ahead, handshake: message });
     };
     const serveHttp2 = (socket: Socket, first?: Buffer): void => {
       this.#http2.serve(socket, { handle, upgrade }, first);
     };
-    const { hasFastPath = true, now } = this.#parts;
+    const { hasFastPath = true, now, serving } = this.#parts;
+    const shouldUpgrade = (message: IncomingMessage): boolean =>
+      switchesProtocol(message, serving());
     const tryAnswer = hasFastPath ? createTryAnswer(answerInTurn, now) : undefined;
     const server: Listener = isTls
-      ? createHttpsServer(this.#connections, opensWebsocket, this.#parts.tls, { tryAnswer })
-      : createHttpServer(this.#connections, opensWebsocket, { tryAnswer, serveHttp2 });
+      ? createHttpsServer(this.#connections, shouldUpgrade, this.#parts.tls, { tryAnswer })
+      : createHttpServer(this.#connections, shouldUpgrade, { tryAnswer, serveHttp2 });
     if (isTls) chooseProtocol(server, serveHttp2);
     server.on('request', answerParsed);
     server.on('checkContinue', (message, response) => {

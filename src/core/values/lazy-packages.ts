@@ -50,22 +50,6 @@ export function loadOpenTelemetry(): typeof import('@opentelemetry/api') &
   };
 }
 
-/**
- * The parts of undici that send requests to other servers. All of it would take 12 MiB more, for a
- * `fetch` and much else that Waymark does not call.
- */
-export function loadUndici(): Pick<
-  typeof import('undici'),
-  'Agent' | 'buildConnector' | 'Client' | 'Pool'
-> {
-  return {
-    Agent: require('undici/lib/dispatcher/agent.js') as typeof import('undici').Agent,
-    buildConnector: require('undici/lib/core/connect.js') as typeof import('undici').buildConnector,
-    Client: require('undici/lib/dispatcher/client.js') as typeof import('undici').Client,
-    Pool: require('undici/lib/dispatcher/pool.js') as typeof import('undici').Pool,
-  };
-}
-
 /** ws, which reads and writes the frames of websockets. */
 export function loadWs(): typeof import('ws') {
   return require('ws') as typeof import('ws');
@@ -73,7 +57,6 @@ export function loadWs(): typeof import('ws') {
 
 /** Loads what the requests of visitors may need, for a server that gets many of them at once. */
 export function loadForVisitors(): void {
-  loadUndici();
   loadAjv2020();
   loadWs();
 }

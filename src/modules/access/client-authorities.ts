@@ -1,6 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
 import type { AccessConfig } from '../../core/config/config.ts';
+import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import { readCaCertificates } from '../../core/config/key-pair.ts';
 import { fileChanges } from '../../core/config/watch.ts';
 import type {
@@ -43,11 +44,21 @@ export class ClientAuthorities {
   readonly #changed: () => void;
   #rules: readonly CertificateRule[] = [];
   #authorities: ReadonlyMap<string, Authority> = new Map();
-  #watch: { readonly end: AbortController; readonly over: Promise<void> } | undefined;
+  readonly #tasks: Pick<BackgroundTasks, 'start'>;
+  #watch: RunningTask | undefined;
 
   /** `changed` is called when rules have changed. */
-  constructor({ log, changed }: { readonly log: Log; readonly changed: () => void }) {
+  constructor({
+    log,
+    tasks,
+    changed,
+  }: {
+    readonly log: Log;
+    readonly tasks: Pick<BackgroundTasks, 'start'>;
+    readonly changed: () => void;
+  }) {
     this.#log = log;
+    this.#tasks = tasks;
     this.#changed = changed;
   }
 
@@ -73,8 +84,12 @@ export class ClientAuthorities {
     [this.#rules, this.#authorities] = [rules, authorities];
     this.#changed();
     if (files.length === 0) return;
-    const end = new AbortController();
-    this.#watch = { end, over: this.#follow(files, end.signal) };
+    this.#watch = this.#tasks.start({
+      name: 'client_authority_watch',
+      title: 'The watch of the files of `client_certificate`',
+      meanwhile: 'The authorities that are in use stay.',
+      run: (signal, well) => this.#follow(files, signal, well),
+    });
   }
 
   /**
@@ -119,20 +134,15 @@ export class ClientAuthorities {
   }
 
   async #endWatch(): Promise<void> {
-    this.#watch?.end.abort();
-    await this.#watch?.over;
+    await this.#watch?.stop();
+    this.#watch = undefined;
   }
 
-  async #follow(files: readonly string[], signal: AbortSignal): Promise<void> {
-    try {
-      const changes = fileChanges(() => files, signal);
-      while ((await changes.next()).done !== true) {
-        for (const file of files) await this.#reload(file);
-      }
-    } catch (error) {
-      const message =
-        'The server cannot watch the files of `client_certificate`. Restart it to read them again.';
-      this.#log.error({ err: error }, message);
+  async #follow(files: readonly string[], signal: AbortSignal, well: () => void): Promise<void> {
+    const changes = fileChanges(() => files, signal);
+    while ((await changes.next()).done !== true) {
+      for (const file of files) await this.#reload(file);
+      well();
     }
   }
 

@@ -1,3 +1,4 @@
+import { parseUnixUrl, unixScheme } from '../../core/values/network/unix-socket.ts';
 import type { AccessConfig } from '../../core/config/config.ts';
 import type { FieldList, Reply } from '../../core/http/reply.ts';
 import { isRead, type Fields } from '../../core/http/request.ts';
@@ -6,7 +7,7 @@ import type { ReuseClient } from '../../core/values/reuse-client.ts';
 import { needsUser, type User, type Visitor, type VisitorNeeds } from '../../core/http/visitor.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { AccessRequest } from './access-request.ts';
-import { askForward, withoutSpoofed } from './forward.ts';
+import { askForward, type ForwardTo, withoutSpoofed } from './forward.ts';
 import type { PasswordFile } from './password-file.ts';
 import type { LinkKeyFile } from './link-keys.ts';
 import type { NetworkFile } from './network-file.ts';
@@ -307,7 +308,7 @@ function ofForward(
   forward: string,
   { dialler }: Pick<ConditionParts, 'dialler'>,
 ): AccessCondition {
-  const to = { url: new URL(forward), copy, source: `access:${name}` };
+  const to = { ...serverOf(forward), copy, source: `access:${name}` };
   return {
     key: 'forward',
     async check(request) {
@@ -319,6 +320,17 @@ function ofForward(
     },
     expect: () => undefined,
   };
+}
+
+/** The server of a URL, or of a unix socket with a path. */
+function serverOf(forward: string): Pick<ForwardTo, 'origin' | 'target'> {
+  const socket = parseUnixUrl(forward);
+  if (socket !== undefined) {
+    const { socketPath, target } = socket;
+    return { origin: unixScheme + socketPath, target: target === '' ? '/' : target };
+  }
+  const { origin, pathname, search } = new URL(forward);
+  return { origin, target: pathname + search };
 }
 
 /** The fields of a request with those of another server in place of the client's. */

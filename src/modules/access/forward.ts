@@ -16,8 +16,10 @@ type ForwardDecision =
   | { readonly isAllowed: false; readonly reply: Reply };
 
 /** The server that `forward` names, and the fields of its answers that `copy` names. */
-interface ForwardTo {
-  readonly url: URL;
+export interface ForwardTo {
+  /** As in OutgoingRequest. */
+  readonly origin: string;
+  readonly target: string;
   readonly copy: readonly string[];
   /** The source of its answers: `access:<name>`. */
   readonly source: string;
@@ -59,8 +61,8 @@ export async function askForward(
   const timeout = AbortSignal.timeout(forwardTimeoutMs);
   try {
     const answer = await dialler.send({
-      origin: to.url.origin,
-      target: to.url.pathname + to.url.search,
+      origin: to.origin,
+      target: to.target,
       method: 'GET',
       fields: sentFields(request, to.copy),
       body: undefined,

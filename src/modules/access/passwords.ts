@@ -1,6 +1,12 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { addressNetwork } from '../../core/values/network/cidr.ts';
 import { SharedLimit } from '../../core/fair/shared-limit.ts';
+import {
+  takeAll,
+  TokenBuckets,
+  type TokenCounter,
+  type TokenOrder,
+} from '../../core/fair/token-buckets.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
 import { BcryptThread } from './bcrypt-thread.ts';
@@ -43,42 +49,6 @@ export function basicCredentials(authorization: string | undefined): Credentials
   return isShort ? { name, password } : undefined;
 }
 
-/** A sliding minute of wrong tries for each of a bounded number of clients. */
-class Tries {
-  readonly #times = createLruCache<readonly number[]>(triesCountedMax);
-  readonly #max: number;
-  readonly #monotonicMs: () => number;
-
-  constructor(max: number, monotonicMs: () => number) {
-    this.#max = max;
-    this.#monotonicMs = monotonicMs;
-  }
-
-  /** Seconds until the next try is allowed; 0 if it is. */
-  waitSeconds(client: string): number {
-    const recent = this.#recent(client);
-    const [oldest = 0] = recent;
-    if (recent.length < this.#max) return 0;
-    return Math.max(1, Math.ceil((oldest + minuteMs - this.#monotonicMs()) / 1_000));
-  }
-
-  add(client: string, at: number): void {
-    this.#times.set(client, [...this.#recent(client), at]);
-  }
-
-  /** Removes a try that was right. */
-  remove(client: string, at: number): void {
-    const recent = this.#recent(client);
-    const index = recent.indexOf(at);
-    if (index !== -1) this.#times.set(client, recent.toSpliced(index, 1));
-  }
-
-  #recent(client: string): readonly number[] {
-    const times = this.#times.get(client) ?? [];
-    return times.filter((time) => time > this.#monotonicMs() - minuteMs);
-  }
-}
-
 const minuteMs = 60_000;
 
 /**
@@ -93,10 +63,7 @@ export class Passwords {
   readonly #secret = randomBytes(32).toString('base64');
   readonly #right = createLruCache<number>(rememberedMax);
   readonly #pending = new Map<string, Promise<boolean>>();
-  readonly #byAddress: Tries;
-  readonly #byUser: Tries;
-  /** Tries for names that no user has: however many, they push out none of a user. */
-  readonly #byOtherName: Tries;
+  readonly #counter: TokenCounter;
   /** Names with the addresses that they have come from: nobody else can lock those out. */
   readonly #known = createLruCache<true>(triesCountedMax);
   readonly #checks = new SharedLimit({
@@ -108,11 +75,15 @@ export class Passwords {
     retryAfterSeconds: 2,
   });
 
-  constructor({ monotonicMs }: { readonly monotonicMs: () => number }) {
+  constructor({
+    monotonicMs,
+    counter = new TokenBuckets({ monotonicMs }),
+  }: {
+    readonly monotonicMs: () => number;
+    readonly counter?: TokenCounter;
+  }) {
     this.#monotonicMs = monotonicMs;
-    this.#byAddress = new Tries(wrongPerAddressMax, monotonicMs);
-    this.#byUser = new Tries(wrongPerNameMax, monotonicMs);
-    this.#byOtherName = new Tries(wrongPerNameMax, monotonicMs);
+    this.#counter = counter;
   }
 
   /**
@@ -167,22 +138,18 @@ export class Passwords {
     const network = addressNetwork(address);
     const client = `${name}\n${network}`;
     const isKnown = this.#known.get(client) === true;
-    const byName = isUser ? this.#byUser : this.#byOtherName;
-    const waitSeconds = Math.max(
-      this.#byAddress.waitSeconds(network),
-      isKnown ? 0 : byName.waitSeconds(name),
-    );
-    if (waitSeconds > 0) throw tooManyTries(waitSeconds);
     // Counted before it is known to be wrong, or many tries at once would not count.
-    const at = this.#monotonicMs();
-    this.#byAddress.add(network, at);
-    if (!isKnown) byName.add(name, at);
+    const tries = [
+      ordered('passwords of an address', { client: network, max: wrongPerAddressMax }),
+      ...(isKnown ? [] : [triesOfName({ name, isUser, network })]),
+    ];
+    const waitSeconds = takeAll(this.#counter, tries);
+    if (waitSeconds > 0) throw tooManyTries(waitSeconds);
     const turn = { keyId: undefined, address };
     const isRight =
       slow !== undefined && (await this.#checks.run(turn, () => this.#has(password, slow)));
     if (!isRight || !isUser) return false;
-    this.#byAddress.remove(network, at);
-    if (!isKnown) byName.remove(name, at);
+    for (const one of tries) this.#counter.giveBack(one);
     this.#known.set(client, true);
     return true;
   }
@@ -194,6 +161,27 @@ export class Passwords {
     const isRight = await this.#bcrypt.isRight(password, slow.text);
     return isRight && Buffer.byteLength(password) <= bcryptBytesMax;
   }
+}
+
+/** Tries for names that no user has: however many, they push out none of a user. */
+function triesOfName({
+  name,
+  isUser,
+  network,
+}: {
+  readonly name: string;
+  readonly isUser: boolean;
+  readonly network: string;
+}): TokenOrder {
+  const rate = isUser ? 'passwords of a user' : 'passwords of another name';
+  return { ...ordered(rate, { client: name, max: wrongPerNameMax }), from: network };
+}
+
+function ordered(
+  rate: string,
+  { client, max }: { readonly client: string; readonly max: number },
+): TokenOrder {
+  return { rate, client, intervalMs: minuteMs / max, burst: max };
 }
 
 /** A hash of some other user, so that an unknown name takes as long as a known one. */

@@ -1,5 +1,5 @@
 import { countryCode } from '../../core/http/visitor.ts';
-import { cidr, origin, sitePath } from '../../core/config/addresses.ts';
+import { cidr, origin, sitePath, unixUrl } from '../../core/config/addresses.ts';
 import { escapedPath } from '../../core/values/path.ts';
 import { fieldName } from '../../core/config/headers.ts';
 import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
@@ -18,11 +18,15 @@ const country: ValueParser<string> = (text) => {
     : { value };
 };
 
-/** The URL of a server that decides about requests: http or https, without a user or fragment. */
+/**
+ * The URL of a server that decides about requests: http or https, without a user or fragment, or a
+ * unix socket.
+ */
 const deciderUrl: ValueParser<string> = (value) =>
-  /^https?:\/\/[^\s/?#@\\]+(?:[/?][^\s#\\]*)?$/i.test(value) && URL.canParse(value)
+  unixUrl(value, /^[^\s#\\]*$/) ??
+  (/^https?:\/\/[^\s/?#@\\]+(?:[/?][^\s#\\]*)?$/i.test(value) && URL.canParse(value)
     ? { value }
-    : { refused: 'write the URL of a server, such as `http://127.0.0.1:9091/api/authz`' };
+    : { refused: 'write the URL of a server, such as `http://127.0.0.1:9091/api/authz`' });
 
 /** Fields that frame a request, or that decide which site it reaches. */
 const notCopied: ReadonlySet<string> = new Set([

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import type { AcmeConfig } from '../../core/config/config.ts';
 import { readEabKey } from '../../core/config/key-pair.ts';
 import { readRetryAfter } from '../../core/http/retry-after.ts';
@@ -54,6 +55,7 @@ export interface RenewalParts {
   /** Changes records, which then prove control of all hosts; undefined without dns-01. */
   readonly dns?: DnsRecords | undefined;
   readonly log: Log;
+  readonly tasks: Pick<BackgroundTasks, 'start'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** 0..1. */
@@ -105,6 +107,8 @@ interface Renewal {
   dueMs: number;
   /** Whether `dueMs` is that of a start: see orderAfterStartMs. */
   readonly isFromStart: boolean;
+  /** Why its state or certificate could not be read; at `dueMs`, it is planned again. */
+  readonly unread?: { readonly problem: string; readonly times: number } | undefined;
 }
 
 /** When the ACME server suggests to renew the certificate of a host. */
@@ -128,12 +132,13 @@ export class Renewals {
   /** By host. */
   readonly #suggestions = new Map<string, Suggestion>();
   #renewals: readonly Renewal[] = [];
-  #running: Promise<void> | undefined;
+  #running: readonly RunningTask[] = [];
   /** Another node has taken over the turn. */
   #lost = new AbortController();
   /** Resolves when the states in the cluster have changed. */
   #changed = Promise.withResolvers<undefined>();
   #isChanged = false;
+  #isWatched = false;
   #encryptedMs = -Infinity;
   /** The names on demand with their last use, and why they could not be read. */
   #names: ReadonlyMap<string, number> = new Map();
@@ -142,6 +147,9 @@ export class Renewals {
   #onDemandOrders: readonly number[] = [];
   /** Why this node cannot order, as it was logged last. */
   #problem = '';
+  readonly #stop = (): void => {
+    this.#stopped.abort();
+  };
 
   constructor(parts: RenewalParts) {
     this.#parts = parts;
@@ -149,17 +157,32 @@ export class Renewals {
 
   /** Starts in the background. The caller has prepared the store. */
   start(): void {
-    this.#running = this.#run().catch((error: unknown) => {
-      if (this.#stopped.signal.aborted) return;
-      const message = 'Certificate renewal stopped after an internal error. Restart the server.';
-      this.#parts.log.error({ err: error }, message);
+    const { tasks, cluster } = this.#parts;
+    const renewal = tasks.start({
+      name: 'certificate_renewal',
+      title: 'The renewal of certificates',
+      meanwhile: 'The certificates that are in use stay.',
+      run: (signal, well) => {
+        signal.addEventListener('abort', this.#stop);
+        return this.#run(well);
+      },
     });
+    if (cluster === undefined) {
+      this.#running = [renewal];
+      return;
+    }
+    const watch = tasks.start({
+      name: 'certificate_states',
+      title: 'The look at what other machines do with certificates',
+      run: (signal, well) => this.#watch(signal, well),
+    });
+    this.#running = [renewal, watch];
   }
 
   /** Stops, and cancels an order in progress. */
   async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#running;
+    this.#stop();
+    await Promise.all(this.#running.map((one) => one.stop()));
   }
 
   /** Looks for names on demand at once. */
@@ -177,25 +200,73 @@ export class Renewals {
     );
   }
 
-  async #run(): Promise<void> {
-    const { acme, now, cluster, onDemand } = this.#parts;
+  async #run(well: () => void): Promise<void> {
+    const { acme, now, onDemand } = this.#parts;
     const { signal } = this.#stopped;
-    if (cluster !== undefined) void this.#watch(signal);
-    this.#renewals = await Promise.all(acme.hosts.map((host) => this.#planAtStart(host)));
+    // After an error, the plans stay: a certificate is not ordered before its time.
+    const planned = new Set(this.#renewals.map(({ host }) => host));
+    const added = acme.hosts.filter((host) => !planned.has(host));
+    this.#renewals = [...this.#renewals, ...(await this.#plansAtStart(added))];
     await this.#followDemand();
     while (!signal.aborted) {
       const next = this.#next();
       if (next === undefined && onDemand === undefined) return;
       const leftMs = next === undefined ? acmeCheckMs : next.dueMs - now();
-      if (cluster !== undefined) await this.#encryptAgain(cluster);
-      if (leftMs > 0) {
-        if (!(await this.#askNext())) await this.#pauseUntilDue(Math.min(leftMs, acmeCheckMs));
-      } else if (next !== undefined && (await this.#mayOrder(next))) {
-        if (cluster === undefined) await this.#renew(next);
-        else await this.#renewInTurn(next, cluster);
-      }
+      await this.#step(next, leftMs);
+      well();
       if (this.#isChanged) await this.#planAgain();
     }
+  }
+
+  /** Waits for the next order, or begins it; what cannot be read delays one host only. */
+  async #step(next: Renewal | undefined, leftMs: number): Promise<void> {
+    const { cluster } = this.#parts;
+    if (cluster !== undefined) await this.#encryptAgain(cluster);
+    if (leftMs > 0) {
+      if (!(await this.#askNext())) await this.#pauseUntilDue(Math.min(leftMs, acmeCheckMs));
+      return;
+    }
+    if (next === undefined) return;
+    try {
+      if (next.unread !== undefined) this.#replace(next, await this.#planAtStart(next.host));
+      else if (!(await this.#mayOrder(next))) return;
+      else if (cluster === undefined) await this.#renew(next);
+      else await this.#renewInTurn(next, cluster);
+    } catch (error) {
+      this.#replace(next, this.#unreadPlan(next, error));
+    }
+  }
+
+  #replace(before: Renewal, plan: Renewal): void {
+    this.#renewals = this.#renewals.map((one) => (one === before ? plan : one));
+  }
+
+  #plansAtStart(hosts: readonly string[]): Promise<readonly Renewal[]> {
+    return Promise.all(
+      hosts.map(async (host) => {
+        try {
+          return await this.#planAtStart(host);
+        } catch (error) {
+          return this.#unreadPlan({ host, failures: 0 }, error);
+        }
+      }),
+    );
+  }
+
+  /** The plan for a host whose state or certificate cannot be read: to read it again later. */
+  #unreadPlan(
+    { host, failures, unread }: Pick<Renewal, 'host' | 'failures' | 'unread'>,
+    error: unknown,
+  ): Renewal {
+    const { now, random, log } = this.#parts;
+    const problem = sentence(error);
+    const times = (unread?.times ?? 0) + 1;
+    const dueMs = now() + retryDelayMs(times, random());
+    if (problem !== unread?.problem && !this.#stopped.signal.aborted) {
+      const what = `The renewal of the certificate of ${host} waits: ${problem}`;
+      log.error({ err: error, host }, `${what} Retrying at ${isoOf(dueMs)}.`);
+    }
+    return { host, failures, dueMs, isFromStart: true, unread: { problem, times } };
   }
 
   #next(): Renewal | undefined {
@@ -218,7 +289,7 @@ export class Renewals {
     const wanted = new Set(byUse.slice(left.length));
     const planned = new Set(this.#renewals.map(({ host }) => host));
     const added = [...wanted].filter((host) => !planned.has(host));
-    const plans = await Promise.all(added.map((host) => this.#planAtStart(host)));
+    const plans = await this.#plansAtStart(added);
     const kept = this.#renewals.filter(({ host }) => this.#isConfigured(host) || wanted.has(host));
     this.#renewals = [...kept, ...plans];
   }
@@ -300,7 +371,13 @@ export class Renewals {
    * there is nothing to ask.
    */
   async #askNext(): Promise<boolean> {
-    for (const renewal of this.#renewals) if (await this.#askWhen(renewal)) return true;
+    for (const renewal of this.#renewals) {
+      try {
+        if (await this.#askWhen(renewal)) return true;
+      } catch (error) {
+        this.#replace(renewal, this.#unreadPlan(renewal, error));
+      }
+    }
     return false;
   }
 
@@ -311,7 +388,7 @@ export class Renewals {
   async #askWhen(renewal: Renewal): Promise<boolean> {
     const { now, random, store, cluster } = this.#parts;
     const { host } = renewal;
-    if (renewal.failures > 0 || renewal.dueMs <= now()) return false;
+    if (renewal.failures > 0 || renewal.unread || renewal.dueMs <= now()) return false;
     const certificate = await this.#certificateOf(host);
     const id = certificate && certificateId(certificate);
     if (certificate === undefined || id === undefined) return false;
@@ -388,10 +465,12 @@ export class Renewals {
   }
 
   /** Notices changes by other nodes. */
-  async #watch(signal: AbortSignal): Promise<void> {
-    let isFirst = true;
+  async #watch(signal: AbortSignal, well: () => void): Promise<void> {
+    let isFirst = !this.#isWatched;
+    this.#isWatched = true;
     const changes = this.#parts.store.changes(signal);
     while ((await changes.next()).done !== true) {
+      well();
       // The plans are made after the first one.
       this.#isChanged = !isFirst;
       if (!isFirst) this.#changed.resolve(undefined);
@@ -405,7 +484,13 @@ export class Renewals {
     this.#changed = Promise.withResolvers<undefined>();
     if (this.#parts.cluster !== undefined) {
       this.#renewals = await Promise.all(
-        this.#renewals.map(async (renewal) => (await this.#planOfState(renewal.host)) ?? renewal),
+        this.#renewals.map(async (renewal) => {
+          try {
+            return (await this.#planOfState(renewal.host)) ?? renewal;
+          } catch (error) {
+            return this.#unreadPlan(renewal, error);
+          }
+        }),
       );
     }
     await this.#followDemand();
@@ -456,9 +541,15 @@ export class Renewals {
     return certificate && lifetimeOf(certificate);
   }
 
+  /** Rejects if there is a certificate that cannot be read: it must not be ordered again. */
   async #certificateOf(host: string): Promise<X509Certificate | undefined> {
-    const pair = await this.#parts.store.keyPair(host);
-    if (pair === undefined || 'refused' in pair) return undefined;
+    const { store } = this.#parts;
+    const pair = await store.keyPair(host);
+    if (pair === undefined) return undefined;
+    if ('refused' in pair) {
+      if (pair.isUnread) throw new Error(`${store.placeOf(host)} ${pair.refused}`);
+      return undefined;
+    }
     return isFor(pair.certificate, host) ? pair.certificate : undefined;
   }
 
@@ -542,7 +633,8 @@ export class Renewals {
     this.#orders.failed += 1;
     const field = error instanceof OrderError ? error.retryAfter : undefined;
     const afterMs = readRetryAfter(field, { nowMs: now(), msMax: acmeRetryAfterMsMax }) ?? 0;
-    const lifetime = await this.#lifetimeOf(renewal.host);
+    // Also when the certificate cannot be read, the next order has to wait.
+    const lifetime = await this.#lifetimeOf(renewal.host).catch(() => undefined);
     const leftMs = lifetime === undefined ? undefined : lifetime.endsMs - now();
     const delayMs = retryDelayMs(renewal.failures, random(), leftMs);
     renewal.dueMs = now() + Math.max(delayMs, afterMs);

@@ -1,4 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { atIntervals, type Task } from '../../core/background/tasks.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
 import type { Reads, Store } from '../../core/log/store.ts';
@@ -62,87 +63,64 @@ interface KeeperParts {
  * left: at the start, and every hour. One process of a data folder does so; in a cluster, also from
  * the files that its nodes share.
  */
-export class AssetKeeper {
-  readonly #parts: KeeperParts;
-  #timer: NodeJS.Timeout | undefined;
-  #running: Promise<void> = Promise.resolve();
-  #isStopped = false;
+export function assetKeeping(parts: KeeperParts): Task {
+  return {
+    name: 'asset_keeper',
+    title: 'The removal of files that no asset refers to',
+    run: atIntervals(keepEveryMs, (signal) => keepAssets(parts, signal)),
+  };
+}
 
-  constructor(parts: KeeperParts) {
-    this.#parts = parts;
-  }
+/** Looks through the folder once, until the signal aborts. */
+export async function keepAssets(parts: KeeperParts, signal: AbortSignal): Promise<void> {
+  const removed = await removeUnused(parts, signal);
+  if (removed > 0) parts.log.info({ files: removed }, 'removed files that no asset refers to');
+}
 
-  start(): void {
-    const run = (): void => {
-      this.#running = this.#running.then(() => this.keep());
-    };
-    this.#timer = setInterval(run, keepEveryMs).unref();
-    run();
-  }
-
-  async stop(): Promise<void> {
-    this.#isStopped = true;
-    clearInterval(this.#timer);
-    await this.#running;
-  }
-
-  /** Looks through the folder once. Never rejects. */
-  async keep(): Promise<void> {
-    const { log } = this.#parts;
-    try {
-      const removed = await this.#keep();
-      if (removed > 0) log.info({ files: removed }, 'removed files that no asset refers to');
-    } catch (error) {
-      if (!this.#isStopped) log.error({ err: error }, 'cannot look through the files of assets');
+async function removeUnused(parts: KeeperParts, signal: AbortSignal): Promise<number> {
+  const { files, store, retentionMs, now } = parts;
+  await files.clean(now());
+  const { shared } = store;
+  // An undo at another node may have brought an asset back.
+  await shared?.catchUp();
+  const awayMs = shared === undefined ? 0 : await awayMsOf(parts);
+  const unused = new Map<string, number>();
+  for await (const { sha256, usedMs } of files.list()) unused.set(sha256, usedMs);
+  for await (const { sha256 } of assetsInUse(store)) {
+    if (signal.aborted) return 0;
+    const usedMs = unused.get(sha256);
+    unused.delete(sha256);
+    // From its last use on, an undo can bring the asset back for the whole retention.
+    if (usedMs !== undefined && now() - usedMs >= keepEveryMs / 2) {
+      await files.touch(sha256, now());
     }
   }
-
-  async #keep(): Promise<number> {
-    const { files, store, retentionMs, now } = this.#parts;
-    await files.clean(now());
-    const { shared } = store;
-    // An undo at another node may have brought an asset back.
-    await shared?.catchUp();
-    const awayMs = shared === undefined ? 0 : await this.#awayMs();
-    const unused = new Map<string, number>();
-    for await (const { sha256, usedMs } of files.list()) unused.set(sha256, usedMs);
-    for await (const { sha256 } of assetsInUse(store)) {
-      if (this.#isStopped) return 0;
-      const usedMs = unused.get(sha256);
-      unused.delete(sha256);
-      // From its last use on, an undo can bring the asset back for the whole retention.
-      if (usedMs !== undefined && now() - usedMs >= keepEveryMs / 2) {
-        await files.touch(sha256, now());
-      }
-    }
-    let removed = 0;
-    const beforeMs = now() - retentionMs();
-    for (const [sha256, usedMs] of unused) {
-      if (this.#isStopped) return removed;
-      // While this node was stopped, the others could use what it does not.
-      if (awayMs > 0) await files.touch(sha256, Math.min(now(), usedMs + awayMs));
-      if (usedMs + awayMs >= beforeMs) continue;
-      await shared?.files.remove(sha256, beforeMs);
-      if (await files.remove(sha256, beforeMs)) removed += 1;
-    }
-    if (shared !== undefined) await this.#removeParts(shared.files);
-    return removed;
+  let removed = 0;
+  const beforeMs = now() - retentionMs();
+  for (const [sha256, usedMs] of unused) {
+    if (signal.aborted) return removed;
+    // While this node was stopped, the others could use what it does not.
+    if (awayMs > 0) await files.touch(sha256, Math.min(now(), usedMs + awayMs));
+    if (usedMs + awayMs >= beforeMs) continue;
+    await shared?.files.remove(sha256, beforeMs);
+    if (await files.remove(sha256, beforeMs)) removed += 1;
   }
+  if (shared !== undefined) await removeParts(parts, shared.files);
+  return removed;
+}
 
-  /** How long this node was stopped since it looked through the folder last, in milliseconds. */
-  async #awayMs(): Promise<number> {
-    const { files, now } = this.#parts;
-    const before = await files.lookedThroughMs();
-    await files.noteLookedThrough(now());
-    const sinceMs = now() - (before ?? now());
-    return sinceMs > 2 * keepEveryMs ? sinceMs : 0;
-  }
+/** How long this node was stopped since it looked through the folder last, in milliseconds. */
+async function awayMsOf({ files, now }: KeeperParts): Promise<number> {
+  const before = await files.lookedThroughMs();
+  await files.noteLookedThrough(now());
+  const sinceMs = now() - (before ?? now());
+  return sinceMs > 2 * keepEveryMs ? sinceMs : 0;
+}
 
-  /** Removes what nodes have left in the cluster that ended during an upload. */
-  async #removeParts(shared: SharedFiles): Promise<void> {
-    const beforeMs = this.#parts.now() - interruptedUploadMs;
-    for (const { sha256, isWhole } of await shared.list()) {
-      if (!isWhole) await shared.remove(sha256, beforeMs);
-    }
+/** Removes what nodes have left in the cluster that ended during an upload. */
+async function removeParts({ now }: KeeperParts, shared: SharedFiles): Promise<void> {
+  const beforeMs = now() - interruptedUploadMs;
+  for (const { sha256, isWhole } of await shared.list()) {
+    if (!isWhole) await shared.remove(sha256, beforeMs);
   }
 }

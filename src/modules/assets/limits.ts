@@ -25,11 +25,17 @@ export const assetsAtOnce = 1_000;
 export const variantWidths = [160, 320, 480, 640, 800, 960, 1280, 1600, 1920, 2560] as const;
 /** A picture with more pixels has no variants: a small file can unpack to gigabytes. */
 export const variantPixelsMax = 64_000_000;
+/** A picture with a longer side has no variants: the work on one row grows with it. */
+export const variantSideMax = 65_535;
+/** A picture that takes more bytes of memory to decode has no variants. */
+export const variantUnpackedBytesMax = 256 * MIB;
 /**
- * A picture that a decoder has in memory as a whole, in more bytes, has no variants. Others are
- * read row by row.
+ * The memory of the process that makes pictures, which ends with more: enough for the decoder, the
+ * encoder and the process itself.
  */
-export const variantUnpackedBytesMax = 192 * MIB;
+export const pictureProcessBytesMax = 768 * MIB;
+/** How long that process stays without a picture. */
+export const pictureProcessIdleMs = 60_000;
 /** A longer file has no variants. */
 export const variantSourceBytesMax = 64 * MIB;
 /** Seconds that a variant may take. */
@@ -45,5 +51,3 @@ export const variantsKeptShare = 0.9;
 export const missingFileWaitMs = 10_000;
 /** How long the centre may be silent while it sends a file. */
 export const centreSilentMs = 30_000;
-/** How long a node waits before it asks for the files again that it could not get. */
-export const missingFilesRetryMs = 10_000;

@@ -3,11 +3,12 @@ import { Failure, failureFrom } from '../../core/values/failure.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { WaymarkClient } from '../peers/waymark-client.ts';
 import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
+import type { Task } from '../../core/background/tasks.ts';
 import type { Store } from '../../core/log/store.ts';
-import { assetOf, assetTable, type Asset } from './asset.ts';
+import { assetOf, assetTable } from './asset.ts';
 import type { AssetFiles } from './asset-files.ts';
 import { assetsInUse } from './asset-keeper.ts';
-import { centreSilentMs, keepEveryMs, missingFilesRetryMs, missingFileWaitMs } from './limits.ts';
+import { centreSilentMs, keepEveryMs, missingFileWaitMs } from './limits.ts';
 
 interface MissingFilesParts {
   readonly files: Pick<AssetFiles, 'begin' | 'interruptedBytes' | 'open'>;
@@ -122,101 +123,71 @@ interface FollowerParts {
  * cluster, it also gives the others the files that only this node has, such as those of the folder
  * that a cluster begins with.
  */
-export class AssetFollower {
-  readonly #parts: FollowerParts;
-  readonly #stopped = new AbortController();
-  #running: Promise<void> = Promise.resolve();
-  /** The failure that the log has last; the follower goes on trying. */
-  #logged = '';
+export function assetFollowing(parts: FollowerParts): Task {
+  return {
+    name: 'asset_follower',
+    title: 'The copying of the files of assets',
+    async run(signal, well) {
+      while (!signal.aborted) await followAssets(parts, signal, well);
+    },
+  };
+}
 
-  constructor(parts: FollowerParts) {
-    this.#parts = parts;
+/**
+ * Gets all that is missing, then what new rows need, for an hour. Rejects at the first failure, of
+ * a file only when all others are here.
+ */
+async function followAssets(
+  parts: FollowerParts,
+  stop: AbortSignal,
+  well: () => void,
+): Promise<void> {
+  const { files, store, missing } = parts;
+  const signal = AbortSignal.any([stop, AbortSignal.timeout(keepEveryMs)]);
+  let seq = store.seq();
+  const here = new Set<string>();
+  for await (const { sha256 } of files.list()) here.add(sha256);
+  const shared = await sharedHashes(parts);
+  // Also what no asset refers to at present: an undo may bring one back.
+  const wanted = new Set(shared);
+  let failure: Failure | undefined;
+  for await (const { sha256 } of assetsInUse(store)) {
+    if (signal.aborted) return;
+    wanted.add(sha256);
+    if (shared === undefined || shared.has(sha256) || !here.has(sha256)) continue;
+    await share(parts, sha256).catch((error: unknown) => (failure ??= failureFrom(error)));
+    shared.add(sha256);
   }
-
-  start(): void {
-    this.#running = this.#run();
+  for (const sha256 of wanted) {
+    if (signal.aborted) return;
+    if (here.has(sha256)) continue;
+    // One file that the others have lost does not keep the rest away.
+    await missing.get(sha256).catch((error: unknown) => (failure ??= failureFrom(error)));
+    here.add(sha256);
   }
-
-  #isStopped(): boolean {
-    return this.#stopped.signal.aborted;
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#stopped;
-    const { log } = this.#parts;
-    while (!signal.aborted) {
-      try {
-        await this.#follow();
-      } catch (error) {
-        const { message } = failureFrom(error);
-        if (message !== this.#logged && !this.#isStopped()) {
-          log.warn({ err: error }, 'cannot get the files of all assets yet');
-        }
-        this.#logged = message;
-        await delay(missingFilesRetryMs, undefined, { signal }).catch(() => undefined);
-      }
+  if (failure !== undefined) throw failure;
+  well();
+  while (!signal.aborted) {
+    const slice = await store.changesAfter(['record'], seq, signal);
+    for (const { after } of slice.changes) {
+      const asset = after?.row.table === assetTable ? assetOf(after) : undefined;
+      if (asset === undefined || here.has(asset.sha256)) continue;
+      await missing.get(asset.sha256);
+      here.add(asset.sha256);
     }
+    seq = slice.upTo;
   }
+}
 
-  /** Gets all that is missing, then what new rows need. Rejects at the first failure. */
-  async #follow(): Promise<void> {
-    const { files, store } = this.#parts;
-    const signal = AbortSignal.any([this.#stopped.signal, AbortSignal.timeout(keepEveryMs)]);
-    let seq = store.seq();
-    const here = new Set<string>();
-    for await (const { sha256 } of files.list()) here.add(sha256);
-    const shared = await this.#shared();
-    // Also what no asset refers to at present: an undo may bring one back.
-    const wanted = new Set(shared);
-    let failure: Failure | undefined;
-    for await (const { sha256 } of assetsInUse(store)) {
-      if (signal.aborted) return;
-      wanted.add(sha256);
-      if (shared === undefined || shared.has(sha256) || !here.has(sha256)) continue;
-      await this.#share(sha256).catch((error: unknown) => (failure ??= failureFrom(error)));
-      shared.add(sha256);
-    }
-    for (const sha256 of wanted) {
-      if (signal.aborted) return;
-      if (here.has(sha256)) continue;
-      // One file that the others have lost does not keep the rest away.
-      await this.#get({ sha256 }).catch((error: unknown) => (failure ??= failureFrom(error)));
-      here.add(sha256);
-    }
-    if (failure !== undefined) throw failure;
-    this.#logged = '';
-    while (!signal.aborted) {
-      const slice = await store.changesAfter(['record'], seq, signal);
-      for (const { after } of slice.changes) {
-        const asset = after?.row.table === assetTable ? assetOf(after) : undefined;
-        if (asset === undefined || here.has(asset.sha256)) continue;
-        await this.#get(asset);
-        here.add(asset.sha256);
-      }
-      seq = slice.upTo;
-    }
-  }
+/** The hashes of the files that the nodes of a cluster share; undefined without one. */
+async function sharedHashes({ store }: FollowerParts): Promise<Set<string> | undefined> {
+  const listed = await store.shared?.files.list();
+  return listed && new Set(listed.filter((one) => one.isWhole).map(({ sha256 }) => sha256));
+}
 
-  /** The hashes of the files that the nodes of a cluster share; undefined without one. */
-  async #shared(): Promise<Set<string> | undefined> {
-    const listed = await this.#parts.store.shared?.files.list();
-    return listed && new Set(listed.filter((one) => one.isWhole).map(({ sha256 }) => sha256));
-  }
-
-  async #share(sha256: string): Promise<void> {
-    const { files, store } = this.#parts;
-    const { shared } = store;
-    // A damaged file must not become that of all nodes.
-    if (shared === undefined || !(await files.isSound(sha256))) return;
-    await files.share(sha256, shared.files);
-  }
-
-  async #get({ sha256 }: Pick<Asset, 'sha256'>): Promise<void> {
-    await this.#parts.missing.get(sha256);
-  }
+async function share({ files, store }: FollowerParts, sha256: string): Promise<void> {
+  const { shared } = store;
+  // A damaged file must not become that of all nodes.
+  if (shared === undefined || !(await files.isSound(sha256))) return;
+  await files.share(sha256, shared.files);
 }

@@ -1,7 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { Metadata, SharpOptions } from 'sharp';
 import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import { SharedTasks } from '../../core/fair/shared-tasks.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
@@ -11,14 +10,14 @@ import type { Asset } from './asset.ts';
 import { variantsFolder, type AssetFiles } from './asset-files.ts';
 import {
   knownPicturesMax,
-  variantPixelsMax,
-  variantSecondsMax,
+  variantSideMax,
   variantSourceBytesMax,
   variantUnpackedBytesMax,
   variantsKeptShare,
   variantsWaitingMax,
   variantWaitMs,
 } from './limits.ts';
+import { PictureProcess, type PictureMetadata } from './picture-process.ts';
 import {
   hasVariants,
   variantType,
@@ -26,8 +25,6 @@ import {
   type PictureSize,
   type PictureType,
 } from './picture-request.ts';
-
-type Sharp = typeof import('sharp').default;
 
 /** Makes smaller pictures, in the formats that clients accept (docs/how-to/assets.md). */
 export interface Variants {
@@ -72,14 +69,18 @@ interface FoundVariant {
 interface Measured {
   readonly whole: { readonly width: number; readonly height: number };
   readonly isAnimated: boolean;
-  /** About how many bytes of memory its decoder takes. */
-  readonly unpackedBytes: number;
+  /** Whether it would take too much memory to make it smaller. */
+  readonly isTooLarge: boolean;
 }
 
-/** Creates the variants in the folder of the assets. They are made one after the other. */
+/**
+ * Creates the variants in the folder of the assets. They are made one after the other, in a process
+ * of their own.
+ */
 export function createVariants({ files, bytesMax, now, log }: VariantsParts): Variants {
   const found = createLruCache<FoundVariant>(knownPicturesMax);
-  const pictures = createMeasure(files);
+  const pictureProcess = new PictureProcess();
+  const pictures = createMeasure(files, pictureProcess);
   const unusable = createLruCache<true>(knownPicturesMax);
   const folder = new VariantsFolder(join(files.folder, variantsFolder), now, bytesMax);
   const tasks = new SharedTasks<number>(new SharedLimit(turns));
@@ -88,24 +89,23 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
     asset: Asset,
     { size, type, address }: SizeAndType,
   ): Promise<Asset | undefined> {
-    const sharp = await loadSharp();
-    if (sharp === undefined) return undefined;
+    const version = await pictureProcess.version();
+    if (version === undefined) return undefined;
     const { name, sha256, contenttype } = asset;
-    const measured = pictures.known(sha256) ?? (await pictures.read(sharp, sha256));
-    const { whole, isAnimated, unpackedBytes } = measured;
+    const measured = pictures.known(sha256) ?? (await pictures.read(sha256));
+    const { whole, isAnimated, isTooLarge } = measured;
     const width = variantWidth(size, whole);
     const isWhole = width === whole.width && type === contenttype;
     const note = (variant: Asset | undefined): Asset | undefined => {
       found.set(keyOf(sha256, width, type), { variant, atMs: now() });
       return variant;
     };
-    const isTooLarge = unpackedBytes > variantUnpackedBytesMax;
     if (isAnimated || isWhole || isTooLarge) return note(undefined);
-    const file = `${sha256}-${width}-${sharp.versions.vips}.${type.slice('image/'.length)}`;
+    const file = `${sha256}-${width}-${version}.${type.slice('image/'.length)}`;
     const source = files.path(sha256);
     const target = folder.path(file);
     const job = { source, target, width, type, bytes: asset.bytes };
-    const make = (): Promise<number> => encode(sharp, job, folder);
+    const make = (): Promise<number> => encode(pictureProcess, job, folder);
     const client = { keyId: undefined, address };
     const bytes = (await folder.use(file)) ?? (await tasks.run(target, client, make));
     if (bytes === 0) return note(undefined);
@@ -119,7 +119,7 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (error instanceof Failure || code === 'ENOENT') return undefined;
-      // A damaged picture, or one that would unpack to too many pixels; not a full disk.
+      // A damaged picture, or one that takes too much memory or time; not a full disk.
       if (code === undefined) unusable.set(asset.sha256, true);
       const { name } = asset;
       log.warn({ err: error, asset: name }, 'cannot make a smaller picture; the whole one is sent');
@@ -128,7 +128,7 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
   }
 
   return {
-    isAvailable: async () => folder.bytesMax > 0 && (await loadSharp()) !== undefined,
+    isAvailable: async () => folder.bytesMax > 0 && (await pictureProcess.version()) !== undefined,
     limit(bytes) {
       folder.bytesMax = bytes;
     },
@@ -146,25 +146,27 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
 }
 
 /** Reads the size of each picture once, whatever sizes strangers ask for. */
-function createMeasure(files: VariantsParts['files']) {
+function createMeasure(files: VariantsParts['files'], pictureProcess: PictureProcess) {
   const known = createLruCache<Measured>(knownPicturesMax);
   const running = new Map<string, Promise<Measured>>();
-  async function read(sharp: Sharp, sha256: string): Promise<Measured> {
+  async function read(sha256: string): Promise<Measured> {
     const source = files.path(sha256);
     // Not there yet, at a node that gets its files from a centre.
     await stat(source);
-    const metadata = await sharp(source, guarded).metadata();
-    const { pages = 1, autoOrient: whole } = metadata;
-    const made = { whole, isAnimated: pages > 1, unpackedBytes: unpackedBytesOf(metadata) };
+    const metadata = await pictureProcess.read(source);
+    const { pages = 1, autoOrient: whole, width, height } = metadata;
+    const isLong = Math.max(width, height) > variantSideMax;
+    const isTooLarge = isLong || unpackedBytesOf(metadata) > variantUnpackedBytesMax;
+    const made = { whole, isAnimated: pages > 1, isTooLarge };
     known.set(sha256, made);
     return made;
   }
   return {
     known: (sha256: string): Measured | undefined => known.get(sha256),
-    read(sharp: Sharp, sha256: string): Promise<Measured> {
+    read(sha256: string): Promise<Measured> {
       const begun = running.get(sha256);
       if (begun !== undefined) return begun;
-      const reading = read(sharp, sha256).finally(() => running.delete(sha256));
+      const reading = read(sha256).finally(() => running.delete(sha256));
       running.set(sha256, reading);
       return reading;
     },
@@ -172,18 +174,27 @@ function createMeasure(files: VariantsParts['files']) {
 }
 
 /**
- * The bytes that a decoder needs for all of a picture, as measured with libvips: an interlaced PNG
- * comes in seven passes, a progressive JPEG is in memory as coefficients, and WebP and AVIF have
- * whole frames. Other pictures are read row by row.
+ * The bytes that a decoder needs at most, as measured with libvips. A wide picture is in memory
+ * whole while it becomes narrow, one that is turned upright and an interlaced PNG always are. A
+ * progressive JPEG is there as coefficients of 2 bytes besides, of which one with `4:2:0` has half
+ * as many; WebP and AVIF have whole frames.
  */
-function unpackedBytesOf({ format, isProgressive, ...picture }: Metadata): number {
+export function unpackedBytesOf({
+  format,
+  isProgressive,
+  chromaSubsampling,
+  ...picture
+}: PictureMetadata): number {
   const { width, height, channels, depth } = picture;
   const pixels = width * height;
-  const isDeep = depth === 'ushort';
+  const isDeep = depth !== 'uchar';
   if (format === 'heif') return pixels * (isDeep ? 22 : 14);
   if (format === 'webp') return pixels * 5;
-  if (!isProgressive) return 0;
-  return format === 'jpeg' ? pixels * 3 : pixels * channels * (isDeep ? 2 : 1);
+  if (format === 'jpeg' && isProgressive) {
+    const coefficients = chromaSubsampling === '4:2:0' ? channels / 2 : channels;
+    return pixels * (2 * coefficients + 2);
+  }
+  return pixels * channels * (isDeep ? 2 : 1);
 }
 
 function keyOf(sha256: string, width: number, type: PictureType): string {
@@ -215,56 +226,13 @@ const turns: Shares = {
   waiting: { max: variantsWaitingMax, ms: variantWaitMs },
 };
 
-/** Guards against pictures that unpack to much, and against damaged ones. */
-const guarded: SharpOptions = {
-  limitInputPixels: variantPixelsMax,
-  failOn: 'error',
-  sequentialRead: true,
-};
-
-/** The decoders of libvips that read what `hasVariants` names; AVIF is HEIF. */
-const loaders = ['Jpeg', 'Png', 'Webp', 'Heif'] as const;
-
-let loading: Promise<Sharp | undefined> | undefined;
-
-/** The package `sharp`, which is optional; undefined where it is not installed. */
-function loadSharp(): Promise<Sharp | undefined> {
-  loading ??= import('sharp').then(
-    ({ default: sharp }) => {
-      // One thread for all pictures: the others serve.
-      sharp.concurrency(1);
-      sharp.cache(false);
-      // A file can pass for a picture, and be an SVG or TIFF for libvips.
-      sharp.block({ operation: ['VipsForeignLoad'] });
-      sharp.unblock({ operation: loaders.map((format) => `VipsForeignLoad${format}`) });
-      return sharp;
-    },
-    () => undefined,
-  );
-  return loading;
-}
-
-/** The options of the encoders: what the eye does not see, and little CPU time. */
-const encoders = {
-  'image/avif': { quality: 55, effort: 2 },
-  'image/webp': { quality: 78, effort: 4 },
-  'image/jpeg': { quality: 80, progressive: true },
-  'image/png': { compressionLevel: 9 },
-} as const;
-
 /** Encodes a variant. A file of 0 bytes says that it would be no smaller than the picture. */
 async function encode(
-  sharp: Sharp,
+  pictureProcess: PictureProcess,
   { source, target, width, type, bytes }: Job,
   folder: VariantsFolder,
 ): Promise<number> {
-  // The colours become those of sRGB, and the metadata, such as the place of a photo, is left out.
-  const made = await sharp(source, guarded)
-    .autoOrient()
-    .resize({ width, withoutEnlargement: true })
-    .timeout({ seconds: variantSecondsMax })
-    .toFormat(type.slice('image/'.length) as 'avif', encoders[type])
-    .toBuffer();
+  const made = await pictureProcess.make({ source, width, type });
   const fits = fileBytes(made.length) <= folder.bytesMax * variantsKeptShare;
   const isWorth = made.length < bytes && fits;
   const content = isWorth ? made : Buffer.alloc(0);

@@ -12,7 +12,7 @@ import {
 } from '@nats-io/transport-node';
 import type { Config } from '../../core/config/config.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import { retryUntilAborted } from '../../core/background/retry-loop.ts';
 import type { Log } from '../../core/report/log.ts';
 import {
   connectMsMax,

@@ -1,6 +1,6 @@
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import { retryUntilAborted } from '../../core/background/retry-loop.ts';
 import { openApiSocket, type ApiSocket } from '../peers/api-socket.ts';
 import { followRetryMs, followRetryMsMax, schemaMs } from './limits.ts';
 

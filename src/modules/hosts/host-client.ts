@@ -5,6 +5,7 @@ import { Failure, isFailureCode } from '../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { openApiSocket, type ApiSocket } from '../peers/api-socket.ts';
 import type { Connect } from '../../core/outbound/connector.ts';
+import { placeOf } from '../../core/outbound/place.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import { hostAnswerBytesMax } from './limits.ts';
 
@@ -101,15 +102,11 @@ async function keyOf({ keyFile }: DataHost): Promise<string | undefined> {
 }
 
 function openConnection(connect: Connect, url: URL): Promise<Duplex> {
-  const { protocol, hostname, host, port } = url;
   return new Promise((resolve, reject) => {
-    connect(
-      { protocol, hostname, host, port: port || (protocol === 'https:' ? '443' : '80') },
-      (error, socket) => {
-        if (error === null) resolve(socket);
-        else reject(error);
-      },
-    );
+    connect(placeOf(url.origin), (error, socket) => {
+      if (error === null) resolve(socket);
+      else reject(error);
+    });
   });
 }
 

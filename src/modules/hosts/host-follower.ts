@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { eventDraft, ownEvent } from '../../core/log/events/event.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
-import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import type { Task } from '../../core/background/tasks.ts';
 import type { StoredTable } from '../tables/table.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { ApiSocket } from '../peers/api-socket.ts';
@@ -43,11 +43,9 @@ export class HostFollower {
   readonly #parts: HostFollowerParts;
   readonly #table: string;
   readonly #host: DataHost;
-  readonly #stopped = new AbortController();
   #state: Omit<TableHostState, 'table' | 'host'>;
   /** The seq of the host after which changes raise events; undefined until it is connected. */
   #position: number | undefined;
-  #running: Promise<void> = Promise.resolve();
 
   constructor(parts: HostFollowerParts, table: string, host: DataHost) {
     [this.#parts, this.#table, this.#host] = [parts, table, host];
@@ -58,47 +56,31 @@ export class HostFollower {
     return { table: this.#table, host: this.#host.url, ...this.#state, seq: this.#seq() };
   }
 
-  start(): void {
-    this.#running = this.#run();
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { log } = this.#parts;
-    const { signal } = this.#stopped;
-    const fields = { table: this.#table, host: this.#host.url };
-    const failed = (error: unknown): void => {
-      if (!(error instanceof Failure)) log.error({ ...fields, err: error }, unexpected);
-      const problem = error instanceof Error ? error.message : unexpected;
-      if (this.#state.problem !== problem) {
-        log.warn(fields, `${problem} The server uses the last known schema and tries again.`);
-      }
-      const since = this.#state.state === 'waiting' ? this.#state.since : this.#time();
-      this.#state = { ...this.#state, state: 'waiting', since, problem };
+  get task(): Task {
+    return {
+      name: 'table_host',
+      title: `The connection to the data host of the table ${this.#table}`,
+      meanwhile: 'The server uses the last known schema.',
+      retryMs: { minMs: hostRetryMs, maxMs: hostRetryMsMax },
+      run: (signal, well) => this.#follow(signal, well),
+      failed: (error) => {
+        const problem = error instanceof Error ? error.message : unexpected;
+        const since = this.#state.state === 'waiting' ? this.#state.since : this.#time();
+        this.#state = { ...this.#state, state: 'waiting', since, problem };
+      },
     };
-    await retryUntilAborted((connected) => this.#follow(connected), {
-      ...{ minMs: hostRetryMs, maxMs: hostRetryMsMax, signal, failed },
-    });
   }
 
   /** Follows over one websocket until it ends. */
-  async #follow(connected: () => void): Promise<undefined> {
-    const { client, log } = this.#parts;
-    const { signal } = this.#stopped;
-    const socket = await client().connect(this.#host, signal);
+  async #follow(signal: AbortSignal, connected: () => void): Promise<void> {
+    const socket = await this.#parts.client().connect(this.#host, signal);
     try {
       await this.#readSchema(socket);
       this.#position ??= lastRaised(this.#parts.store, this.#claims()).seq;
       const seq = await this.#subscribe(socket);
       this.#position ??= seq;
       connected();
-      const wasLost = this.#state.problem !== null;
       this.#state = { ...this.#state, state: 'connected', since: this.#time(), problem: null };
-      if (wasLost) log.info({ table: this.#table }, 'The data host is connected again.');
       let readMs = performance.now();
       while (!signal.aborted) {
         const packets = await socket.next(hostSchemaMs);

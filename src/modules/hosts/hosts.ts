@@ -1,9 +1,11 @@
+import type { BackgroundTasks, RunningTask, Task } from '../../core/background/tasks.ts';
 import { backgroundPollMs } from '../../core/log/limits.ts';
 import { doInTurn } from '../cluster/log/task-turn.ts';
 import { HostFollower, type HostFollowerParts, type TableHostState } from './host-follower.ts';
 import type { DataHost } from './host-client.ts';
 
 interface TableHostsParts extends HostFollowerParts {
+  readonly tasks: Pick<BackgroundTasks, 'start'>;
   /** The file with the key for the host of a table. */
   readonly keyFileOf: (table: string) => string | undefined;
 }
@@ -16,15 +18,10 @@ export class TableHosts {
   readonly #parts: TableHostsParts;
   readonly #followers = new Map<
     string,
-    { readonly host: DataHost; readonly follower: HostFollower }
+    { readonly host: DataHost; readonly follower: HostFollower; readonly task: RunningTask }
   >();
-  readonly #ending = new Set<Promise<void>>();
-  /** Aborts when this process follows no longer; undefined if it does not follow. */
-  #following: AbortController | undefined;
-  #comparing: Promise<void> = Promise.resolve();
+  #isFollowing = false;
   #seenSeq = -1;
-  readonly #stopped = new AbortController();
-  #inTurn: Promise<void> = Promise.resolve();
   /** Since when another node of the cluster follows, ISO 8601, UTC. */
   #elsewhereSince: string;
 
@@ -33,22 +30,20 @@ export class TableHosts {
     this.#elsewhereSince = this.#time();
   }
 
-  start(): void {
-    const { store, log } = this.#parts;
-    if (store.shared === undefined) {
-      this.#begin();
-      return;
-    }
-    const failed = (error: unknown): void => {
-      log.debug({ err: error }, 'Cannot get the turn to follow data hosts.');
+  get task(): Task {
+    const turn = this.#parts.store.shared?.task('hosts');
+    return {
+      name: 'table_hosts',
+      title: 'The look for tables with a data host',
+      run: (signal, well) => {
+        const work = (until: AbortSignal): Promise<void> => this.#followUntil(until, well);
+        return turn === undefined ? work(signal) : doInTurn(turn, work, signal);
+      },
     };
-    const work = (signal: AbortSignal): Promise<void> => this.#followUntil(signal);
-    const task = store.shared.task('hosts');
-    this.#inTurn = doInTurn(task, { work, failed }, this.#stopped.signal);
   }
 
   states(): readonly TableHostState[] {
-    if (this.#following !== undefined || this.#parts.store.shared === undefined) {
+    if (this.#isFollowing || this.#parts.store.shared === undefined) {
       return [...this.#followers.values()].map(({ follower }) => follower.state);
     }
     const state = { state: 'other_node', since: this.#elsewhereSince } as const;
@@ -57,47 +52,26 @@ export class TableHosts {
     }));
   }
 
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await Promise.all([this.#inTurn, this.#halt()]);
-  }
-
-  async #followUntil(signal: AbortSignal): Promise<void> {
-    this.#begin();
-    if (!signal.aborted) {
-      await new Promise((resolve) => {
-        signal.addEventListener('abort', resolve, { once: true });
-      });
-    }
-    await this.#halt();
-    this.#elsewhereSince = this.#time();
-  }
-
-  #begin(): void {
+  /** Compares the tables with the followers, at first and after each change of the log. */
+  async #followUntil(signal: AbortSignal, well: () => void): Promise<void> {
+    const { store } = this.#parts;
     this.#seenSeq = -1;
-    this.#following = new AbortController();
-    this.#comparing = this.#compareUntil(this.#following.signal);
-  }
-
-  async #halt(): Promise<void> {
-    this.#following?.abort();
-    this.#following = undefined;
-    await this.#comparing;
-    for (const [table] of this.#followers) this.#end(table);
-    await Promise.all(this.#ending);
+    this.#isFollowing = true;
+    try {
+      while (!signal.aborted) {
+        this.#compare();
+        well();
+        await store.waitForRows(this.#seenSeq, signal, backgroundPollMs);
+      }
+    } finally {
+      this.#isFollowing = false;
+      await Promise.all([...this.#followers.keys()].map((table) => this.#end(table)));
+      this.#elsewhereSince = this.#time();
+    }
   }
 
   #time(): string {
     return new Date(this.#parts.now()).toISOString();
-  }
-
-  /** Compares the tables with the followers, at first and after each change of the log. */
-  async #compareUntil(signal: AbortSignal): Promise<void> {
-    const { store } = this.#parts;
-    while (!signal.aborted) {
-      this.#compare();
-      await store.waitForRows(this.#seenSeq, signal, backgroundPollMs);
-    }
   }
 
   #compare(): void {
@@ -107,13 +81,13 @@ export class TableHosts {
     const wanted = this.#wanted();
     for (const [table, { host }] of this.#followers) {
       const { url, keyFile } = wanted.get(table) ?? {};
-      if (url !== host.url || keyFile !== host.keyFile) this.#end(table);
+      if (url !== host.url || keyFile !== host.keyFile) void this.#end(table);
     }
     for (const [table, host] of wanted) {
       if (this.#followers.has(table)) continue;
       const follower = new HostFollower(this.#parts, table, host);
-      this.#followers.set(table, { host, follower });
-      follower.start();
+      const task = this.#parts.tasks.start(follower.task);
+      this.#followers.set(table, { host, follower, task });
     }
   }
 
@@ -128,10 +102,9 @@ export class TableHosts {
     return wanted;
   }
 
-  #end(table: string): void {
-    const ended = this.#followers.get(table)?.follower.stop() ?? Promise.resolve();
+  async #end(table: string): Promise<void> {
+    const { task } = this.#followers.get(table) ?? {};
     this.#followers.delete(table);
-    this.#ending.add(ended);
-    void ended.finally(() => this.#ending.delete(ended));
+    await task?.stop();
   }
 }

@@ -1,7 +1,5 @@
 /** Wrong keys that one address may send in a minute. */
 export const wrongKeysPerMinuteMax = 20;
-/** The most addresses for which wrong keys are counted. */
-export const wrongKeyAddressesMax = 10_000;
 /** How long a session lasts after its sign-in. */
 export const sessionMs = 12 * 3_600_000;
 /** Open sessions of one key: another one ends the oldest. */
@@ -10,8 +8,6 @@ export const sessionsPerKeyMax = 20;
 export const localSessionsMax = 200;
 /** How often a process writes the last use of keys at most. */
 export const keyUsesWriteMs = 60_000;
-/** The most keys for which rates are measured. */
-export const keyRatesRemembered = 10_000;
 /** Sessions of visitors in one answer of login.list. */
 export const loginsListedMax = 1_000;
 /** Origins and paths to which one key is bound. */

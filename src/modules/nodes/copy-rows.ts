@@ -38,8 +38,8 @@ interface LogEnd {
 }
 
 /**
- * Calls `copy`, which copies rows, until fewer than `min` are missing; `ended` gets each end of the
- * log of the centre. Rejects as WaymarkClient.call does, and with `conflict` for another log.
+ * Calls `copy`, which copies rows, until fewer than `min` are missing. Rejects as
+ * WaymarkClient.call does, and with `conflict` for another log.
  */
 export async function copyMissing(
   parts: CopyParts & { readonly log: Log },
@@ -47,17 +47,14 @@ export async function copyMissing(
   {
     min,
     copy = () => copyRows(parts, signal),
-    ended,
   }: {
     readonly min: number;
     readonly copy?: () => Promise<void>;
-    readonly ended?: (end: LogEnd) => void;
   },
 ): Promise<void> {
   const { store, central, log } = parts;
   for (;;) {
     const end = await readCentralEnd(parts);
-    ended?.(end);
     store.refresh();
     const { id, generation } = store.rowLog.identity();
     if (end.generation < generation) throw formerCentre(central.client.url);

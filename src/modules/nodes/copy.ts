@@ -1,7 +1,7 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Failure, stoppingFailure } from '../../core/values/failure.ts';
-import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import { retryUntilAborted } from '../../core/background/retry-loop.ts';
 import type { Log } from '../../core/report/log.ts';
 import { completeMark, copyFolder } from './log/replace.ts';
 import type { Store } from '../../core/log/store.ts';

@@ -1,6 +1,6 @@
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import { retryUntilAborted } from '../../core/values/retry-loop.ts';
+import { pause } from '../../core/background/retry-loop.ts';
 import type { Log } from '../../core/report/log.ts';
 import {
   copyMissing,
@@ -17,8 +17,6 @@ interface FollowerParts extends CopyParts {
   readonly copy: (signal: AbortSignal) => Promise<void>;
   /** Called when the follower has connected, and when it has applied rows of hooks. */
   readonly changed?: () => void;
-  /** Called when the connection is made or lost. */
-  readonly linked?: (connected: boolean, problem?: string) => void;
 }
 
 /**
@@ -26,81 +24,44 @@ interface FollowerParts extends CopyParts {
  */
 export class Follower {
   readonly #parts: FollowerParts;
-  readonly #stopped = new AbortController();
-  #running: Promise<void> | undefined;
   #isConnected = false;
-  #newest = 0;
-  #problem: string | undefined;
 
   constructor(parts: FollowerParts) {
     this.#parts = parts;
   }
 
-  /** Whether the feed is open, the newest seq of the centre, and why it is not open. */
-  get state(): { isConnected: boolean; newest: number; problem: string | undefined } {
-    const newest = Math.max(this.#newest, this.#parts.store.seq());
-    return { isConnected: this.#isConnected, newest, problem: this.#problem };
+  /** Whether the feed is open. */
+  get isConnected(): boolean {
+    return this.#isConnected;
   }
 
   /**
-   * Follows until `stop`. Resolves to `other-log` when the log of the centre is no longer the one
-   * that this is a copy of, and to `stopped` at a stop. Errors go to the log, and it tries again.
+   * Follows until the signal aborts. Resolves to `other-log` when the log of the centre is no
+   * longer the one that this is a copy of, and to `stopped` at a stop. Rejects when the centre is
+   * lost; the next call goes on from there.
    */
-  async run(): Promise<'other-log' | 'stopped'> {
-    let outcome: 'other-log' | 'stopped' = 'stopped';
-    const running = this.#run().then((is) => {
-      outcome = is;
-    });
-    this.#running = running;
-    await running;
-    return outcome;
-  }
-
-  async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<'other-log' | 'stopped'> {
-    const { signal } = this.#stopped;
+  async run(signal: AbortSignal, connected: () => void): Promise<'other-log' | 'stopped'> {
     let min = feedRowsMax;
-    const attempt = async (connected: () => void): Promise<undefined> => {
-      do {
-        try {
-          await this.#parts.central.readKey?.();
-          await this.#catchUp(signal, min);
-          min = feedRowsMax;
-          if ((await this.#follow(signal, connected)) === 'behind') min = 1;
-        } finally {
-          this.#isConnected = false;
-        }
-      } while (min === 1 && !signal.aborted);
-    };
-    const isOtherLog = (error: unknown): boolean =>
-      error instanceof Failure && error.code === 'conflict';
-    const failed = (error: unknown): void => {
-      if (isOtherLog(error)) throw error;
-      this.#report(error);
-    };
     try {
-      // Nodes that were cut off together do not come back at the same moment.
-      await retryUntilAborted(attempt, { ...centralRetry, isSpread: true, signal, failed });
+      while (!signal.aborted) {
+        await this.#parts.central.readKey?.();
+        await this.#catchUp(signal, min);
+        const end = await this.#follow(signal, connected);
+        min = end === 'behind' ? 1 : feedRowsMax;
+        if (end === 'ended') await pause(centralRetry.minMs, signal);
+      }
       return 'stopped';
     } catch (error) {
-      if (isOtherLog(error)) return 'other-log';
+      if (error instanceof Failure && error.code === 'conflict') return 'other-log';
       throw error;
+    } finally {
+      this.#isConnected = false;
     }
   }
 
   async #catchUp(signal: AbortSignal, min: number): Promise<void> {
     const { copy } = this.#parts;
-    await copyMissing(this.#parts, signal, {
-      min,
-      copy: () => copy(signal),
-      ended: ({ seq }) => {
-        this.#newest = seq;
-      },
-    });
+    await copyMissing(this.#parts, signal, { min, copy: () => copy(signal) });
   }
 
   /**
@@ -108,7 +69,7 @@ export class Follower {
    * then copies.
    */
   async #follow(signal: AbortSignal, connected: () => void): Promise<'behind' | 'ended'> {
-    const { store, central, node, changed, linked, log } = this.#parts;
+    const { store, central, node, changed, log } = this.#parts;
     const { apikey, client } = central;
     const v = { node: node.name, protocol: followProtocol, ...store.rowLog.end() };
     const transactions = new Transactions();
@@ -117,18 +78,15 @@ export class Follower {
     for await (const data of client.packets('svc1.log.follow', { v, apikey }, signal)) {
       if (!isAnswered) {
         isAnswered = true;
-        this.#newest = requireEnd(data).seq;
+        requireEnd(data);
         this.#isConnected = true;
-        this.#problem = undefined;
         log.info({ seq }, `Connected to ${client.url}.`);
         connected();
-        linked?.(true);
         changed?.();
         continue;
       }
       const { rows, newest } = requireRows(data);
       seq += rows.length;
-      this.#newest = newest;
       transactions.add(rows, seq === newest);
       await this.#append(transactions.take());
       const waiting = transactions.size;
@@ -143,17 +101,6 @@ export class Follower {
     if (rows.length === 0) return;
     await store.rowLog.append(rows);
     if (rows.some((row) => hookRow.test(row))) changed?.();
-  }
-
-  /** The same problem is logged once. */
-  #report(error: unknown): void {
-    const { log } = this.#parts;
-    const message = error instanceof Failure ? error.message : String(error);
-    if (message === this.#problem) return;
-    this.#problem = message;
-    this.#parts.linked?.(false, message);
-    const isBug = !(error instanceof Failure) || error.code === 'internal';
-    log.warn({ ...(isBug && { err: error }) }, `Not connected to the centre: ${message}`);
   }
 }
 

@@ -1,6 +1,7 @@
 import { newId } from '../../core/values/clock.ts';
 import type { Node } from '../webhooks/hook.ts';
 import { isJsonObject } from '../../core/values/json/json.ts';
+import { atIntervals, type Task } from '../../core/background/tasks.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { NodeState } from './log/node-states.ts';
 import type { SharedPart, Store } from '../../core/log/store.ts';
@@ -31,8 +32,6 @@ interface Sign {
  */
 export class Members {
   readonly #parts: MembersParts;
-  #signs: NodeJS.Timeout | undefined;
-  #forget: (() => void) | undefined;
   /** Writes that have begun. */
   readonly #writing = new Set<Promise<void>>();
   /** The newest report of each follower that the others know. */
@@ -48,21 +47,26 @@ export class Members {
     this.#parts = parts;
   }
 
-  start(): void {
-    this.#forget = this.#parts.shared.onBroadcast((data) => {
-      this.#hear(data);
-    });
-    this.#sign();
-    this.#signs = setInterval(() => {
-      this.#sign();
-    }, reportMs);
-    this.#signs.unref();
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#signs);
-    this.#forget?.();
-    await Promise.all(this.#writing);
+  get task(): Task {
+    return {
+      name: 'cluster_members',
+      title: 'The exchange with the other machines of the cluster',
+      run: async (signal, well) => {
+        const forget = this.#parts.shared.onBroadcast((data) => {
+          this.#hear(data);
+        });
+        const sign = atIntervals(reportMs, () => {
+          this.#sign();
+          return undefined;
+        });
+        try {
+          await sign(signal, well);
+        } finally {
+          forget();
+          await Promise.all(this.#writing);
+        }
+      },
+    };
   }
 
   #sign(): void {

@@ -1,8 +1,8 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../core/background/retry-loop.ts';
+import type { BackgroundTasks, RunningTask, Task } from '../../core/background/tasks.ts';
 import { newId } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import { retryUntilAborted } from '../../core/values/retry-loop.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { Emit } from '../../core/log/events/emit.ts';
 import type { Store } from '../../core/log/store.ts';
@@ -15,6 +15,7 @@ import { OutboxSender } from './outbox-sender.ts';
 
 interface NodeServiceParts extends CopyParts {
   readonly log: Log;
+  readonly tasks: Pick<BackgroundTasks, 'start'>;
   /** The data folder. */
   readonly folder: string;
   readonly openStore: (folder: string) => Promise<Store>;
@@ -31,10 +32,9 @@ interface NodeServiceParts extends CopyParts {
 export class NodeService {
   readonly #parts: NodeServiceParts;
   readonly #follower: Follower;
-  readonly #stopped = new AbortController();
   readonly #copied = Promise.withResolvers<undefined>();
   readonly #process = newId();
-  #running: readonly Promise<void>[] = [];
+  #running: readonly RunningTask[] = [];
   #needsSecrets = false;
   /** Interrupts the wait for the next report. */
   #hurry = new AbortController();
@@ -44,9 +44,6 @@ export class NodeService {
     this.#follower = new Follower({
       ...parts,
       copy: (signal) => copyInThread(parts, parts.folder, signal),
-      linked: (connected, problem) => {
-        this.#link(connected, problem);
-      },
       changed: () => {
         this.#needsSecrets = true;
         this.#hurry.abort();
@@ -62,20 +59,40 @@ export class NodeService {
   }
 
   start(): void {
-    const sender = new OutboxSender(this.#parts);
-    this.#running = [this.#follow(), this.#report(), sender.run(this.#stopped.signal)];
+    const { tasks } = this.#parts;
+    const following: Task = {
+      name: 'centre_follower',
+      title: 'The copying of the log of the centre',
+      meanwhile: 'The node serves what it has.',
+      // Nodes that were cut off together do not come back at the same moment.
+      retryMs: centralRetry,
+      run: (signal, well) => this.#follow(signal, well),
+      failed: (error) => {
+        this.#link(false, error instanceof Failure ? error.message : String(error));
+      },
+    };
+    const reporting: Task = {
+      name: 'centre_report',
+      title: 'The report to the centre',
+      retryMs: { minMs: 1_000, maxMs: reportMs },
+      run: (signal, well) => this.#report(signal, well),
+    };
+    const sending = new OutboxSender(this.#parts).task;
+    this.#running = [following, reporting, sending].map((task) => tasks.start(task));
   }
 
   async stop(): Promise<void> {
-    this.#stopped.abort();
-    await this.#follower.stop();
-    await Promise.all(this.#running);
+    await Promise.all(this.#running.map((one) => one.stop()));
   }
 
-  async #follow(): Promise<void> {
+  async #follow(signal: AbortSignal, well: () => void): Promise<void> {
     const { log, store } = this.#parts;
     const isOlder = store.rowLog.identity().follows?.isOlder === true;
-    if (!isOlder && (await this.#follower.run()) === 'stopped') return;
+    const connected = (): void => {
+      well();
+      this.#link(true);
+    };
+    if (!isOlder && (await this.#follower.run(signal, connected)) === 'stopped') return;
     const reason = isOlder
       ? 'This version may know changes that the one before did not'
       : 'The log of the centre is not the one that this node has copied';
@@ -84,30 +101,16 @@ export class NodeService {
       `${reason}: the node copies it again, and serves what it has until then.`,
     );
     this.#link(false, `${reason}: the node copies it again.`);
-    await this.#copyAgain();
+    await this.#copyAgain(signal);
   }
 
-  /** Copies the log again; after a failure it waits, then copies the rows that are missing. */
-  async #copyAgain(): Promise<void> {
-    const { log, folder } = this.#parts;
-    const { signal } = this.#stopped;
-    let logged = '';
-    const attempt = async (): Promise<'done'> => {
-      await this.#parts.central.readKey?.();
-      await copyAgain(folder, this.#parts, signal);
-      log.info({}, 'The new copy is complete. The server restarts with it.');
-      this.#copied.resolve(undefined);
-      return 'done';
-    };
-    const failed = (error: unknown): void => {
-      const message = error instanceof Failure ? error.message : String(error);
-      if (message !== logged) {
-        log.error({ err: error }, `Cannot copy the log of the centre again yet: ${message}`);
-        this.#link(false, message);
-      }
-      logged = message;
-    };
-    await retryUntilAborted(attempt, { ...centralRetry, signal, failed });
+  /** Copies the log again; the call after a failure copies the rows that are missing. */
+  async #copyAgain(signal: AbortSignal): Promise<void> {
+    const { log, folder, central } = this.#parts;
+    await central.readKey?.();
+    await copyAgain(folder, this.#parts, signal);
+    log.info({}, 'The new copy is complete. The server restarts with it.');
+    this.#copied.resolve(undefined);
   }
 
   #link(connected: boolean, problem?: string): void {
@@ -119,24 +122,16 @@ export class NodeService {
     });
   }
 
-  async #report(): Promise<void> {
-    const { signal } = this.#stopped;
+  async #report(signal: AbortSignal, well: () => void): Promise<void> {
     while (!signal.aborted) {
       this.#hurry = new AbortController();
       await this.#parts.central.readKey?.();
-      if (this.#follower.state.isConnected) {
-        try {
-          if (this.#needsSecrets) await this.#getSecrets();
-          await this.#sendReport();
-        } catch (error) {
-          // The follower logs that the centre cannot be reached.
-          const isLost = error instanceof Failure && error.code !== 'internal';
-          const { log } = this.#parts;
-          log[isLost ? 'debug' : 'error']({ err: error }, 'Cannot report to the centre.');
-        }
+      if (this.#follower.isConnected) {
+        if (this.#needsSecrets) await this.#getSecrets();
+        await this.#sendReport();
+        well();
       }
-      const wake = AbortSignal.any([signal, this.#hurry.signal]);
-      await delay(reportMs, undefined, { signal: wake }).catch(() => undefined);
+      await pause(reportMs, AbortSignal.any([signal, this.#hurry.signal]));
     }
   }
 

@@ -1,4 +1,5 @@
 import type { Node } from '../webhooks/hook.ts';
+import { afterIntervals, type Task } from '../../core/background/tasks.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { Emit } from '../../core/log/events/emit.ts';
 import type { SharedPart, Store } from '../../core/log/store.ts';
@@ -17,40 +18,31 @@ interface NodeWatchParts {
 }
 
 /** Knows the nodes that follow this one and those of its cluster, and reports silent ones. */
-export class NodeWatch {
-  readonly #parts: NodeWatchParts;
-  readonly #members: Members | undefined;
-  #looks: NodeJS.Timeout | undefined;
+export function nodeWatching(parts: NodeWatchParts, everyMs = silenceLookMs): readonly Task[] {
+  const { shared } = parts.store;
+  const members = shared && new Members({ ...parts, shared });
+  return [
+    {
+      name: 'silent_nodes',
+      title: 'The search for silent nodes',
+      run: silentNodes(parts, everyMs),
+    },
+    ...(members === undefined ? [] : [members.task]),
+  ];
+}
 
-  constructor(parts: NodeWatchParts) {
-    this.#parts = parts;
-    const { shared } = parts.store;
-    this.#members = shared && new Members({ ...parts, shared });
-  }
-
-  start(): void {
-    const { store, emit, now, log } = this.#parts;
-    const hasKey = (name: string): boolean => store.keys().some(({ node }) => node === name);
-    let couldHear = hearingSince(now);
-    this.#members?.start();
-    this.#looks = setInterval(() => {
-      const { shared, nodes } = store;
-      // Without the cluster, this node hears nothing of the others.
-      if (shared?.state().isConnected === false) couldHear = hearingSince(now);
-      const sinceMs = couldHear();
-      const reports = isReporter(shared);
-      const parts = { nodes, emit, log, now, sinceMs, hasKey, reports };
-      reportSilentNodes(parts).catch((error: unknown) => {
-        log.error({ err: error }, 'Cannot look for silent nodes.');
-      });
-    }, silenceLookMs);
-    this.#looks.unref();
-  }
-
-  async stop(): Promise<void> {
-    clearInterval(this.#looks);
-    await this.#members?.stop();
-  }
+function silentNodes({ store, emit, now, log }: NodeWatchParts, everyMs: number): Task['run'] {
+  const { shared, nodes } = store;
+  const hasKey = (name: string): boolean => store.keys().some(({ node }) => node === name);
+  let couldHear = hearingSince(now);
+  // At a start, nobody has been silent yet.
+  return afterIntervals(everyMs, async () => {
+    // Without the cluster, this node hears nothing of the others.
+    if (shared?.state().isConnected === false) couldHear = hearingSince(now);
+    const sinceMs = couldHear();
+    const reports = isReporter(shared);
+    await reportSilentNodes({ nodes, emit, log, now, sinceMs, hasKey, reports });
+  });
 }
 
 /** Whether this node reports the silence of others: of a cluster, the one that delivers does. */

@@ -1,7 +1,7 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../core/background/retry-loop.ts';
+import type { Task } from '../../core/background/tasks.ts';
 import { Failure, isFailureCode } from '../../core/values/failure.ts';
 import { isJsonObject, type Json } from '../../core/values/json/json.ts';
-import { retryUntilAborted } from '../../core/values/retry-loop.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { Emit } from '../../core/log/events/emit.ts';
 import type { OutboxEntry, Settled } from './log/outbox.ts';
@@ -33,26 +33,25 @@ export class OutboxSender {
     this.#parts = parts;
   }
 
-  /** Sends until the signal aborts. */
-  async run(signal: AbortSignal): Promise<void> {
-    const { store, log } = this.#parts;
-    let logged = '';
-    const attempt = async (succeeded: () => void): Promise<undefined> => {
-      while (!signal.aborted) {
-        const entries = store.outbox.waiting(outboxSentAtOnce, outboxSentCharactersMax);
-        if (entries.length > 0) await this.#send(entries);
-        else await delay(outboxPollMs, undefined, { signal }).catch(() => undefined);
-        await store.outbox.tidy();
-        succeeded();
-        logged = '';
-      }
+  get task(): Task {
+    return {
+      name: 'outbox',
+      title: 'The sending of the outbox to the centre',
+      meanwhile: 'The entries wait.',
+      retryMs: centralRetry,
+      run: (signal, well) => this.#run(signal, well),
     };
-    const failed = (error: unknown): void => {
-      const message = error instanceof Failure ? error.message : String(error);
-      if (message !== logged) log.warn({ err: error }, `The outbox waits: ${message}`);
-      logged = message;
-    };
-    await retryUntilAborted(attempt, { ...centralRetry, signal, failed });
+  }
+
+  async #run(signal: AbortSignal, well: () => void): Promise<void> {
+    const { store } = this.#parts;
+    while (!signal.aborted) {
+      const entries = store.outbox.waiting(outboxSentAtOnce, outboxSentCharactersMax);
+      if (entries.length > 0) await this.#send(entries);
+      else await pause(outboxPollMs, signal);
+      await store.outbox.tidy();
+      well();
+    }
   }
 
   async #send(entries: readonly OutboxEntry[]): Promise<void> {

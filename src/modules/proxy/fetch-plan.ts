@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { balances, type Balance } from './balance.ts';
 import { cgiName } from '../../core/http/reading/fields.ts';
 import { parseTemplate, type FieldTemplate } from '../../core/http/field-template.ts';
-import type { RequestTarget } from '../../core/http/request.ts';
+import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';
 import type { ProxyVersion } from '../../core/http/reading/proxy-protocol.ts';
 import {
   asQueryValue,
@@ -15,7 +15,9 @@ import { Failure } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { ruleName, type Rule } from '../rules/rule.ts';
 import { durationMs } from '../../core/values/units.ts';
+import { socketOrigin } from '../../core/outbound/place.ts';
 import { outboundUrl } from '../../core/outbound/url.ts';
+import { parseUnixUrl, unixScheme } from '../../core/values/network/unix-socket.ts';
 import { checkIntervalMs, sourceRetries } from './limits.ts';
 
 /** The parsed enginedata of a content.fetch rule (docs/design/fetching.md#sources). */
@@ -45,7 +47,7 @@ export interface FetchPlan {
   /** How the sources are checked; undefined if they are not. */
   readonly health: HealthCheck | undefined;
   readonly methods: FetchMethods;
-  /** Whether websockets are forwarded. */
+  /** Whether requests for another protocol are forwarded, such as websockets. */
   readonly upgrades: boolean;
   /** The Host that the source gets: that of the client, that of the source, or a name. */
   readonly host: string;
@@ -68,8 +70,6 @@ export interface FetchPlan {
 
 /** A source of a plan, and its share of the requests. */
 export interface PlannedSource extends FetchSource {
-  /** The origin of the server to connect to: `origin`, or one with an address of its name. */
-  readonly server: string;
   /** Whether the name is that of a service, whose servers are in its SRV records (RFC 2782). */
   readonly isService: boolean;
   /** Relative to the others; a source of 0 gets requests only if all others have failed. */
@@ -112,7 +112,10 @@ export const iniSettings = Symbol('settings of the ini file');
 
 /** The parts of a source URL, percent-encoded. */
 export interface FetchSource {
+  /** That of a unix socket has the host localhost. */
   readonly origin: string;
+  /** Where to connect to: `origin`, or `unix:/path`. */
+  readonly server: string;
   /** The path up to the `*`, or all of it. */
   readonly path: string;
   /** The source's own query up to the `*`, without `?`; empty if it has none. */
@@ -125,7 +128,7 @@ export interface FetchSource {
 
 /**
  * CONNECT would open a tunnel, TRACE would send the rule's own fields back to the client (RFC 9110
- * §9.3.6, §9.3.8). UPGRADE is not a method: a rule lists it to forward websockets.
+ * §9.3.6, §9.3.8). UPGRADE is not a method: a rule lists it to forward Upgrade.
  */
 const neverSent = new Set(['CONNECT', 'TRACE', 'UPGRADE']);
 
@@ -210,12 +213,12 @@ function plannedSources(rule: FetchRule): readonly PlannedSource[] {
   return sourceTexts(rule).flatMap((text, at) => {
     const source = parseSource(text);
     if (source === undefined) return [];
-    const { origin, path } = source;
+    const { server, path } = source;
     const isService = typeof text === 'string' && servicePrefix.test(text);
     const given: unknown = Array.isArray(weights) ? weights[at] : undefined;
     const weight = typeof given === 'number' ? given : 1;
-    const mark = markOf(rule.id, origin + path);
-    return [{ ...source, server: origin, isService, weight, mark }];
+    const mark = markOf(rule.id, server + path);
+    return [{ ...source, isService, weight, mark }];
   });
 }
 
@@ -247,9 +250,11 @@ function applicationSource(text: unknown, path: string): unknown {
   if (typeof text !== 'string' || /[*?#]/.test(text)) return text;
   const isWildcard = path.endsWith('*');
   const prefix = encodePath(isWildcard ? path.slice(0, -1) : path);
-  const isBare = /^(?:srv\+)?https?:\/\/[^/]+$/i.test(text);
-  if (!isWildcard) return isBare ? text + prefix : text;
-  if (isBare) return `${text}${prefix}*`;
+  const isSocket = parseUnixUrl(text)?.target === '';
+  const isBare = isSocket || /^(?:srv\+)?https?:\/\/[^/]+$/i.test(text);
+  const whole = isSocket ? `${text}:` : text;
+  if (!isWildcard) return isBare ? whole + prefix : text;
+  if (isBare) return `${whole}${prefix}*`;
   return prefix.endsWith('/') ? `${text.replace(/\/?$/, '/')}*` : `${text}*`;
 }
 
@@ -316,10 +321,11 @@ const plainPath = /^(?:\/[\w~-][\w.~-]*)+\/?$/;
 /**
  * Parses a source (docs/design/fetching.md#sources): a URL that the dialler accepts, with at most
  * one `*`, in its path or query; undefined for anything else. `srv+` in front of it names a
- * service, whose records have the port.
+ * service, whose records have the port; `unix:/run/app.sock:/path` is a server on a unix socket.
  */
 export function parseSource(value: unknown): FetchSource | undefined {
   if (typeof value !== 'string' || value.includes('#')) return undefined;
+  if (value.startsWith(unixScheme)) return socketSource(value);
   const url = value.replace(servicePrefix, '');
   if (url !== value && /^[^/]*\/\/[^/]*:/.test(url)) return undefined;
   const [before = '', after, ...others] = url.split('*');
@@ -327,7 +333,8 @@ export function parseSource(value: unknown): FetchSource | undefined {
   try {
     if (after === undefined) {
       const { origin, pathname, search } = outboundUrl(url);
-      return { origin, path: pathname, query: search.slice(1), wildcard: undefined, suffix: '' };
+      const query = search.slice(1);
+      return { origin, server: origin, path: pathname, query, wildcard: undefined, suffix: '' };
     }
     return before.includes('?') ? queryWildcard(before, after) : pathWildcard(before, after);
   } catch (error) {
@@ -336,11 +343,20 @@ export function parseSource(value: unknown): FetchSource | undefined {
   }
 }
 
+/** Parses the source of a server on a unix socket; the path behind it is that of a URL. */
+function socketSource(text: string): FetchSource | undefined {
+  const socket = parseUnixUrl(text);
+  if (socket === undefined) return undefined;
+  const source = parseSource(socketOrigin + socket.target);
+  return source && { ...source, server: unixScheme + socket.socketPath };
+}
+
 function queryWildcard(before: string, after: string): FetchSource {
   const { origin, pathname, search } = outboundUrl(before);
   const whole = outboundUrl(before + placeholder + after).search;
   const suffix = whole.slice(search.length + placeholder.length);
-  return { origin, path: pathname, query: search.slice(1), wildcard: 'query', suffix };
+  const query = search.slice(1);
+  return { origin, server: origin, path: pathname, query, wildcard: 'query', suffix };
 }
 
 function pathWildcard(before: string, after: string): FetchSource | undefined {
@@ -351,7 +367,7 @@ function pathWildcard(before: string, after: string): FetchSource | undefined {
   const { origin, pathname, search } = outboundUrl(before + placeholder + after);
   if (!pathname.startsWith(path + placeholder)) return undefined;
   const suffix = pathname.slice(path.length + placeholder.length);
-  return { origin, path, query: search.slice(1), wildcard: 'path', suffix };
+  return { origin, server: origin, path, query: search.slice(1), wildcard: 'path', suffix };
 }
 
 /** Replaces the `*` while a URL is parsed. */
@@ -376,6 +392,28 @@ export function forwardsMethod(
   const methods = methodsOf(enginedata);
   return methods === 'all' ? !neverSent.has(method) : methods.includes(method);
 }
+
+/**
+ * The protocols for the source, as in Upgrade, of a request for another protocol; undefined if the
+ * rule does not forward it. A GET needs UPGRADE alone, any other method its own name, too: the
+ * source may ignore the Upgrade and carry the method out.
+ */
+export function upgradeOf(
+  rule: FetchRule,
+  { method, fields }: Pick<ContentRequest, 'method' | 'fields'>,
+): string | undefined {
+  if (!fetchPlan(rule).upgrades) return undefined;
+  if (method !== 'GET' && !forwardsMethod(rule, method)) return undefined;
+  const protocols = (fields.upgrade ?? '').split(',').map((one) => one.trim());
+  const passed = protocols.filter((one) => one !== '' && !ofHttp.test(one)).join(', ');
+  return passed === '' ? undefined : passed;
+}
+
+/**
+ * HTTP itself and TLS are no protocols to switch to: behind h2c, a client would send requests past
+ * all rules of this server. A server may ignore an Upgrade (RFC 9110 §7.8).
+ */
+const ofHttp = /^(?:h2c?|h3|https?|tls)(?:\/|$)/i;
 
 /** A rule that allows GET allows HEAD (RFC 9110 §9.1). */
 function methodsOf(enginedata: JsonObject): FetchMethods {

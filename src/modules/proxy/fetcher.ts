@@ -20,6 +20,7 @@ import {
   allowedMethods,
   fetchPlan,
   forwardsMethod,
+  upgradeOf,
   type FetchPlan,
   type FetchRule,
 } from './fetch-plan.ts';
@@ -47,10 +48,11 @@ export interface Fetcher {
    */
   respond(rule: FetchRule, request: ContentRequest): Promise<Reply>;
   /**
-   * Opens a websocket to the source, or resolves to another answer of it. Rejects as respond does,
-   * and with `not_found` if the rule's methods do not list UPGRADE.
+   * Asks the source for the protocols in the request's Upgrade (RFC 9110 §7.8); resolves to the
+   * switched connection, or to another answer. Rejects as respond does, and with `not_found` if the
+   * rule passes no such request on.
    */
-  openWebsocket(rule: FetchRule, request: ContentRequest): Promise<OpenedWebsocket | Reply>;
+  upgrade(rule: FetchRule, request: ContentRequest): Promise<SwitchedProtocol | Reply>;
   /**
    * Explains respond without sending anything to the source. Throws as respond rejects before it
    * sends, except for loops and the request's content.
@@ -58,8 +60,10 @@ export interface Fetcher {
   explain(rule: FetchRule, asked: PageRequest): ExpectedReply;
 }
 
-/** A websocket that a source has opened. */
-export interface OpenedWebsocket {
+/** A connection to a source that has switched to another protocol. */
+export interface SwitchedProtocol {
+  /** The protocols, as the source names them in Upgrade. */
+  readonly protocol: string;
   /** The fields of the 101 without Connection and Upgrade. */
   readonly fields: FieldList;
   /** The connection to the source, from the first byte after its 101. */
@@ -98,19 +102,25 @@ export function createFetcher(
         throw error;
       }
     },
-    async openWebsocket(rule, request) {
+    async upgrade(rule, request) {
       const plan = fetchPlan(rule);
-      if (!plan.upgrades) throw new Failure('not_found', 'There is no websocket here.');
+      const asked = upgradeOf(rule, request);
+      if (asked === undefined) throw new Failure('not_found', 'There is no websocket here.');
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const fetched = await sendToSource(parts, plan, request, 'websocket');
+      const fetched = await sendToSource(parts, plan, request, asked);
       const { answer, ownFields = [] } = fetched;
       const { connection } = answer;
       if (connection === undefined) return replyToClient(fetched, plan, request);
-      if (replyField(answer, 'upgrade')?.toLowerCase() !== 'websocket') {
+      const protocol = replyField(answer, 'upgrade') ?? '';
+      if (!isAmong(protocol, asked)) {
         answer.discard();
-        throw new Failure('bad_gateway', 'The source switched to another protocol than websocket.');
+        throw new Failure(
+          'bad_gateway',
+          'The source switched to a protocol that the request does not name.',
+        );
       }
-      return { fields: [...fetched.fields, ...ownFields], connection, source: plan.name };
+      const fields = [...fetched.fields, ...ownFields];
+      return { protocol, fields, connection, source: plan.name };
     },
     explain(rule, asked) {
       const plan = requireMethod(fetchPlan(rule), rule, asked.method);
@@ -119,11 +129,36 @@ export function createFetcher(
       const notes = [
         ...setAsideNotes(servers, health),
         ...checkNotes(plan, servers, health),
-        ...(plan.mirror ? [`A copy of the request goes to ${plan.mirror.origin}.`] : []),
+        ...(plan.mirror ? [`A copy of the request goes to ${plan.mirror.server}.`] : []),
       ];
       return { status: null, notes: [sourceStatusNote(rule), ...notes] };
     },
   };
+}
+
+/** Whether a rule that has a usable source passes a request for another protocol on. */
+export function passesUpgrade(
+  rule: FetchRule,
+  request: Pick<ContentRequest, 'method' | 'fields'>,
+): boolean {
+  try {
+    return upgradeOf(rule, request) !== undefined;
+  } catch {
+    // The rule has no usable source.
+    return false;
+  }
+}
+
+/** Whether a source has switched to protocols that a request names. */
+function isAmong(switched: string, asked: string): boolean {
+  const names = listOf(switched);
+  const all = new Set(listOf(asked));
+  return names.length > 0 && names.every((name) => all.has(name));
+}
+
+function listOf(field: string): readonly string[] {
+  const names = field.split(',').map((name) => name.trim().toLowerCase());
+  return names.filter((name) => name !== '');
 }
 
 /**
@@ -202,8 +237,7 @@ export function withFailureEvents(
   return {
     ...fetch,
     respond: (rule, request) => fetch.respond(rule, request).catch(failing(rule, request)),
-    openWebsocket: (rule, request) =>
-      fetch.openWebsocket(rule, request).catch(failing(rule, request)),
+    upgrade: (rule, request) => fetch.upgrade(rule, request).catch(failing(rule, request)),
   };
 }
 
@@ -217,9 +251,9 @@ export function withUsers(fetch: Fetcher): Fetcher {
     respond: (rule, request) =>
       preparing(rule, request)?.then(() => fetch.respond(rule, request)) ??
       fetch.respond(rule, request),
-    openWebsocket: (rule, request) =>
-      preparing(rule, request)?.then(() => fetch.openWebsocket(rule, request)) ??
-      fetch.openWebsocket(rule, request),
+    upgrade: (rule, request) =>
+      preparing(rule, request)?.then(() => fetch.upgrade(rule, request)) ??
+      fetch.upgrade(rule, request),
   };
 }
 

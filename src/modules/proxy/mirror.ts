@@ -53,7 +53,7 @@ export class Mirror {
     if (mirror === undefined) return undefined;
     const [to] = sourceTargets({ ...plan, sources: [mirror] }, request);
     if (to === undefined) return undefined;
-    const { origin } = mirror;
+    const { server: origin } = mirror;
     const place = { origin, target: to.target, ...{ method, fields, timeoutMs, preamble } };
     if (!hasContent) {
       void this.#send(plan, place, undefined);

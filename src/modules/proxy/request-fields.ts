@@ -117,7 +117,7 @@ export function requestFields(
     if (value !== undefined) sent.push(name, value);
   }
   const { 'content-length': length, trailer } = fields;
-  if (hasBody && length !== undefined) sent.push('content-length', length);
+  if (length !== undefined && (hasBody || length === '0')) sent.push('content-length', length);
   if (hasBody && trailer !== undefined && length === undefined) sent.push('trailer', trailer);
   // Servers of gRPC refuse a request without it.
   if (plan.isHttp2 && acceptsTrailers(request)) sent.push('te', 'trailers');

@@ -22,6 +22,7 @@ import {
 } from '../../core/config/ini-key.ts';
 import type { KeyText } from '../../core/config/key-text.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
+import { unixUrl } from '../../core/config/addresses.ts';
 import type { ParsedTemplates } from '../headers/header-lines.ts';
 import {
   choice,
@@ -41,14 +42,17 @@ const proxyPath: ValueParser<string> = (text) =>
 
 /**
  * The URL of an application: http or https, without a user, a query or a `*`. With `srv+` in front,
- * SRV records have the port.
+ * SRV records have the port; `unix:/run/app.sock` is a unix socket.
  */
-const applicationUrl: ValueParser<string> = (value) =>
-  /^(?:srv\+https?:\/\/[^:]*$|https?:)/i.test(value) &&
-  /^(?:srv\+)?https?:\/\/[^\s/?#@*\\]+(?:\/[^\s?#*\\]*)?$/i.test(value) &&
-  URL.canParse(value)
+const applicationUrl: ValueParser<string> = (value) => {
+  const socket = unixUrl(value);
+  if (socket !== undefined) return socket;
+  return /^(?:srv\+https?:\/\/[^:]*$|https?:)/i.test(value) &&
+    /^(?:srv\+)?https?:\/\/[^\s/?#@*\\]+(?:\/[^\s?#*\\]*)?$/i.test(value) &&
+    URL.canParse(value)
     ? { value }
     : { refused: 'write the URL of an application, such as `http://127.0.0.1:3000`' };
+};
 
 /** The URL of one server of an application, as `applicationUrl`, but no service. */
 const serverUrl: ValueParser<string> = (value) =>
@@ -126,15 +130,18 @@ export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
     about:
       'The URL of the application, or of several servers of it. Without a path, the application ' +
       'gets the path that the visitor sent; a path, also a bare `/`, replaces `path`. ' +
-      '`srv+http://_app._tcp.example.com` means the servers in the SRV records of that name.',
+      '`srv+http://_app._tcp.example.com` means the servers in the SRV records of that name, and ' +
+      '`unix:/run/app.sock` a unix socket (`unix:/run/app.sock:/base/` with a path).',
     example: 'http://127.0.0.1:3000',
   },
   methods: {
-    about: 'The methods that are passed on; `UPGRADE` stands for websockets.',
+    about: 'The methods that are passed on; `UPGRADE` stands for websockets and other protocols.',
     example: 'GET, HEAD, POST, UPGRADE',
   },
   host: {
-    about: 'The Host that the application gets: that of the client, that of its source, or a name.',
+    about:
+      'The Host that the application gets: that of the client, that of its source (`localhost` ' +
+      'for a unix socket), or a name.',
     example: 'source',
   },
   timeout: {

@@ -1,25 +1,23 @@
 import type { Config } from '../../core/config/config.ts';
 import { parseCidr } from '../../core/values/network/cidr.ts';
+import { everySocket, type PrivatePlace } from '../../core/values/network/unix-socket.ts';
 import { createDialler, type Dialler } from '../../core/outbound/dialler.ts';
 import type { IniSettings } from './fetch-plan.ts';
 
 /** The diallers for the sources of rules. */
 export interface SourceDiallers extends Pick<Dialler, 'close' | 'cut'> {
-  /**
-   * The dialler for the sources of a rule, or for a server that the ini file names; websockets need
-   * HTTP/1.1.
-   */
-  of(
-    plan: {
-      readonly ini: Pick<IniSettings, 'connectTimeoutMs'> | undefined;
-      readonly isHttp2?: boolean;
-    },
-    upgrade?: 'websocket',
-  ): Dialler;
+  /** The dialler for the sources of a rule, or for a server that the ini file names. */
+  of(plan: {
+    readonly ini: Pick<IniSettings, 'connectTimeoutMs'> | undefined;
+    readonly isHttp2?: boolean;
+  }): Dialler;
 }
 
-/** Every address: the ini file may name those of private networks. */
-const everywhere = ['0.0.0.0/0', '::/0'].flatMap((text) => parseCidr(text) ?? []);
+/** Every address and socket: the ini file may name those of private networks. */
+const everywhere: readonly PrivatePlace[] = [
+  ...['0.0.0.0/0', '::/0'].flatMap((text) => parseCidr(text) ?? []),
+  everySocket,
+];
 
 /**
  * Creates diallers for sources, one for each set of their options. Page rules have `ofRules`, or
@@ -41,8 +39,7 @@ export function createSourceDiallers(
 ): SourceDiallers {
   const others = new Map<string, Dialler>();
   return {
-    of({ ini, isHttp2: speaksHttp2 }, upgrade) {
-      const isHttp2 = speaksHttp2 === true && upgrade === undefined;
+    of({ ini, isHttp2 = false }) {
       if (ini === undefined && !isHttp2) return ofRules;
       const connectTimeoutMs = ini?.connectTimeoutMs ?? fetch.connectTimeoutMs;
       const key = `${ini === undefined ? 'rules' : 'proxies'} ${connectTimeoutMs} ${isHttp2}`;

@@ -1,4 +1,5 @@
 import { parseAddress } from '../../core/values/network/cidr.ts';
+import { unixScheme } from '../../core/values/network/unix-socket.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Lookup } from '../../core/outbound/dns-lookup.ts';
 import type { ServiceLookup, ServiceServer } from './srv-lookup.ts';
@@ -58,7 +59,9 @@ export class SourceNames {
 
   async #serversOf(plan: FetchPlan, source: PlannedSource): Promise<readonly PlannedSource[]> {
     const { hostname, port, protocol } = new URL(source.origin);
-    if (!source.isService && isAddress(hostname)) return [source];
+    // A unix socket has no name to look up.
+    const isPlace = source.server.startsWith(unixScheme) || isAddress(hostname);
+    if (!source.isService && isPlace) return [source];
     const known = this.#known.get(source);
     let found: readonly FoundServer[];
     try {

@@ -56,11 +56,11 @@ export async function sendToSource(
   { diallers, health, balancer, names, mirror, statistics, via, ...limits }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
-  upgrade?: 'websocket',
+  upgrade?: string,
 ): Promise<FetchedResponse> {
   const { method, signal, interim } = request;
   const bodyBytesMax = plan.ini?.bodyBytesMax ?? limits.bodyBytesMax;
-  const dialler = diallers.of(plan, upgrade);
+  const dialler = diallers.of(plan);
   // A gap of time in front of the check of the content, which may break in it.
   const sources = plan.isResolved ? await names.serversOf(plan) : plan.sources;
   const body = bodyOf(request, bodyBytesMax);
@@ -211,9 +211,9 @@ const compressing = /(?:^|[\s,])(?:deflate|(?:x-)?(?:gzip|compress))(?:[\s,;]|$)
 
 const lastStatus = 599;
 
-/** Content of a GET or HEAD has no meaning (RFC 9110 §9.3.1) and is not forwarded. */
-function bodyOf({ method, fields, body }: ContentRequest, bytesMax: number): Readable | undefined {
-  if (body === undefined || method === 'GET' || method === 'HEAD') return undefined;
+/** The content of a request of any method: some servers search by that of a GET. */
+function bodyOf({ fields, body }: ContentRequest, bytesMax: number): Readable | undefined {
+  if (body === undefined) return undefined;
   if (Number(fields['content-length'] ?? 0) > bytesMax) throw bodyTooLarge(bytesMax);
   // It broke before it was read: the source would wait for the rest.
   requireIntactBody(body);

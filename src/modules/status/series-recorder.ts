@@ -1,6 +1,6 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { reasonOf, type Log } from '../../core/report/log.ts';
+import { atIntervals, type Task } from '../../core/background/tasks.ts';
 import type { GatherMetrics } from '../../core/report/metrics.ts';
 import { seriesSampleMs } from '../../core/report/limits.ts';
 import { CounterDifferences, emptySeries, withCounts, type Series } from './series.ts';
@@ -11,57 +11,41 @@ interface RecorderParts {
   readonly folder: string;
   readonly gather: GatherMetrics;
   readonly now: () => number;
-  readonly log: Log;
 }
 
 /**
  * Records the time series of a server in its data folder
- * (docs/design/console.md#time-series). One process of a server does that.
+ * (docs/design/console.md#time-series): what happened in each minute, and in the last part of one
+ * when it stops. One process of a server does that.
  */
-export class SeriesRecorder {
-  readonly #parts: RecorderParts;
-  readonly #differences = new CounterDifferences();
-  #timer: NodeJS.Timeout | undefined;
-  #series: Series | undefined;
-  #isFailing = false;
+export function seriesRecording(parts: RecorderParts): Task {
+  const record = seriesRecorder(parts);
+  const everyMinute = atIntervals(seriesSampleMs, record);
+  return {
+    name: 'series_recorder',
+    title: 'The recording of the time series of the metrics',
+    async run(signal, well) {
+      await everyMinute(signal, well);
+      await record();
+    },
+  };
+}
 
-  constructor(parts: RecorderParts) {
-    this.#parts = parts;
-  }
-
-  /** Takes the counters to compare with, then records every minute. */
-  start(): void {
-    void this.sample();
-    this.#timer = setInterval(() => void this.sample(), seriesSampleMs);
-    this.#timer.unref();
-  }
-
-  /** Records what happened since the last sample. Never rejects: a failure is logged once. */
-  async sample(): Promise<void> {
-    const { folder, gather, now, log } = this.#parts;
-    try {
-      const found = this.#differences.next(await gather());
-      if (found === undefined) return;
-      const before = this.#series ?? (await readSeries(folder));
-      this.#series = withCounts(before, found, now());
-      const file = seriesFile(folder);
-      await writeFile(`${file}.new`, JSON.stringify(this.#series), { mode: 0o600 });
-      await rename(`${file}.new`, file);
-      this.#isFailing = false;
-    } catch (error) {
-      const reason = reasonOf(error);
-      if (!this.#isFailing) log.warn({ reason }, 'Cannot write the time series of the metrics.');
-      this.#isFailing = true;
-    }
-  }
-
-  /** Records the last part of a minute, and stops; does nothing the second time. */
-  async stop(): Promise<void> {
-    if (this.#timer === undefined) return;
-    clearInterval(this.#timer);
-    this.#timer = undefined;
-    await this.sample();
-  }
+/**
+ * Makes the function that records what happened since its last call; the first call takes the
+ * counters to compare with.
+ */
+export function seriesRecorder({ folder, gather, now }: RecorderParts): () => Promise<void> {
+  const differences = new CounterDifferences();
+  let series: Series | undefined;
+  return async () => {
+    const found = differences.next(await gather());
+    if (found === undefined) return;
+    series = withCounts(series ?? (await readSeries(folder)), found, now());
+    const file = seriesFile(folder);
+    await writeFile(`${file}.new`, JSON.stringify(series), { mode: 0o600 });
+    await rename(`${file}.new`, file);
+  };
 }
 
 function seriesFile(folder: string): string {

@@ -6,6 +6,7 @@ import {
   type Hook,
   type Node,
 } from '../webhooks/hook.ts';
+import type { TaskState } from '../../core/background/tasks.ts';
 import type { ConfigProblem } from '../../core/config/problem.ts';
 import type { MemoryUse } from '../../core/report/memory-use.ts';
 import { Failure } from '../../core/values/failure.ts';
@@ -214,6 +215,8 @@ interface StatusParts {
    * several share the ports.
    */
   readonly rowChecks: () => readonly RowCheckProgress[];
+  /** The work in the background; of one process, if several share the ports. */
+  readonly tasks: () => readonly TaskState[];
   /** The memory of the process that answers: with several workers, of one of them. */
   readonly memory: () => MemoryUse;
 }
@@ -318,6 +321,7 @@ const statusSchema = {
     'indexes',
     'hosts',
     'row_checks',
+    'tasks',
     'webhooks',
     'memory',
     'node',
@@ -423,6 +427,30 @@ const statusSchema = {
         },
       },
     },
+    tasks: {
+      type: 'array',
+      description:
+        'The work in the background of the process that answers. No error ends a task for good: ' +
+        'it waits, and begins again.',
+      items: {
+        type: 'object',
+        required: ['task', 'state', 'failures', 'problem', 'next'],
+        properties: {
+          task: { type: 'string' },
+          state: { type: 'string', enum: ['running', 'waiting'] },
+          failures: { ...integer, description: 'Errors in a row.' },
+          problem: {
+            type: ['string', 'null'],
+            description: 'The last error, until the task has worked again.',
+          },
+          next: {
+            type: ['string', 'null'],
+            format: 'date-time',
+            description: 'When a task that waits begins again.',
+          },
+        },
+      },
+    },
     hosts: {
       type: 'array',
       description:
@@ -488,6 +516,7 @@ export const serverStatus = defineOperation({
             .map(({ table, index, done, of }) => ({ table, field: index || null, done, of })),
           hosts: status.hosts(),
           row_checks: status.rowChecks(),
+          tasks: status.tasks(),
           webhooks: status.webhooks(),
           memory: status.memory(),
           node: await status.node(),

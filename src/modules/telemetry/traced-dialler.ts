@@ -1,5 +1,7 @@
 import { currentSpan, errorType, type SpanAttributes } from '../../core/report/trace.ts';
 import type { Dialler, OutboundRequest } from '../../core/outbound/dialler.ts';
+import { placeOf } from '../../core/outbound/place.ts';
+import { unixScheme } from '../../core/values/network/unix-socket.ts';
 
 /**
  * A dialler that passes the trace of the work on which it sends (W3C Trace Context §3): each `send`
@@ -46,7 +48,7 @@ function sourceAttributes({
 }: Pick<OutboundRequest, 'method' | 'origin' | 'target' | 'resends'>): SpanAttributes {
   return {
     'http.request.method': method,
-    'url.full': origin + (target.split('?', 1)[0] ?? ''),
+    'url.full': placeOf(origin).url.origin + (target.split('?', 1)[0] ?? ''),
     ...serverAttributes(origin),
     ...(resends !== undefined && resends > 0 && { 'http.request.resend_count': resends }),
   };
@@ -54,6 +56,7 @@ function sourceAttributes({
 
 /** The attributes of the server that a request goes to. */
 export function serverAttributes(origin: string): SpanAttributes {
+  if (origin.startsWith(unixScheme)) return { 'server.address': origin.slice(unixScheme.length) };
   const { protocol, hostname, port } = new URL(origin);
   return {
     'server.address': hostname.replace(/^\[|\]$/g, ''),

@@ -1,4 +1,6 @@
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { pause } from '../../core/background/retry-loop.ts';
+import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Node } from './hook.ts';
 import type { Log } from '../../core/report/log.ts';
@@ -41,6 +43,7 @@ interface DelivererParts {
    */
   readonly claim: () => Promise<FolderClaim>;
   readonly log: Log;
+  readonly tasks: Pick<BackgroundTasks, 'start'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly monotonicMs: () => number;
@@ -60,18 +63,15 @@ export class Deliverer {
   readonly #receivers: Receivers;
   readonly #eventText: (logSeq: number) => EventText;
   readonly #metrics = new HookMetrics();
-  readonly #senders = new Map<QueueKey, Sender>();
-  readonly #stopped = new AbortController();
+  readonly #senders = new Map<QueueKey, { sender: Sender; readonly task: RunningTask }>();
   #turn = new AbortController();
-  #running: Promise<void> | undefined;
+  #running: RunningTask | undefined;
   #settled: Promise<void> = Promise.resolve();
   /** The hooksStamp of the last dispatch, and the time of that dispatch on the steady clock. */
   #stamp: string | undefined;
   #dispatchedMs = -Infinity;
   #graceMs = 0;
   #delivers = false;
-  /** The error that was logged last; the same error is not logged again. */
-  #loggedError = '';
 
   constructor(parts: DelivererParts) {
     this.#parts = parts;
@@ -81,7 +81,11 @@ export class Deliverer {
 
   /** Starts delivering. Errors go to the log. */
   start(): void {
-    this.#running ??= this.#run();
+    this.#running ??= this.#parts.tasks.start({
+      name: 'webhook_delivery',
+      title: 'Webhook delivery',
+      run: (signal, well) => this.#run(signal, well),
+    });
   }
 
   /**
@@ -89,8 +93,7 @@ export class Deliverer {
    */
   async stop(graceMs: number): Promise<void> {
     this.#graceMs = graceMs;
-    this.#stopped.abort();
-    await this.#running;
+    await this.#running?.stop();
   }
 
   /** The metrics of attempts; with those of the queues if this process delivers. */
@@ -108,29 +111,23 @@ export class Deliverer {
     }
   }
 
-  async #run(): Promise<void> {
-    while (!this.#stopped.signal.aborted) {
+  async #run(signal: AbortSignal, well: () => void): Promise<void> {
+    while (!signal.aborted) {
+      if (!(await this.#isNeeded(signal))) return;
       try {
-        if (await this.#isNeeded()) await this.#claimAndDeliver();
+        await this.#claimAndDeliver(signal, well);
       } catch (error) {
         // `conflict` means that another process delivers, which is normal.
-        const isHeld = error instanceof Failure && error.code === 'conflict';
-        if (!isHeld && String(error) !== this.#loggedError) {
-          this.#loggedError = String(error);
-          const reason = error instanceof Failure ? error.message : this.#loggedError;
-          const wait = `Retrying in ${deliveryClaimMs / 1000} s.`;
-          const text = `Webhook delivery stopped: ${reason.replace(/\.$/, '')}. ${wait}`;
-          this.#parts.log.error({ err: error }, text);
-        }
-        await this.#pause(deliveryClaimMs);
+        if (!(error instanceof Failure) || error.code !== 'conflict') throw error;
+        well();
+        await pause(deliveryClaimMs, signal);
       }
     }
   }
 
   /** Waits for a first hook: resolves to true when there is or was one, to false at a stop. */
-  async #isNeeded(): Promise<boolean> {
+  async #isNeeded(signal: AbortSignal): Promise<boolean> {
     const { store } = this.#parts;
-    const { signal } = this.#stopped;
     while (!signal.aborted) {
       if (store.hooksStamp() !== undefined) return true;
       await store.waitForRows(store.seq(), signal, deliveryIdlePollMs);
@@ -138,7 +135,7 @@ export class Deliverer {
     return false;
   }
 
-  async #claimAndDeliver(): Promise<void> {
+  async #claimAndDeliver(signal: AbortSignal, well: () => void): Promise<void> {
     const { store, claim, log } = this.#parts;
     const held = await claim();
     try {
@@ -146,8 +143,8 @@ export class Deliverer {
       this.#turn = new AbortController();
       log.debug({}, 'This process delivers the webhooks.');
       this.#delivers = true;
-      this.#loggedError = '';
-      await this.#deliver(AbortSignal.any([this.#stopped.signal, this.#turn.signal]));
+      well();
+      await this.#deliver(AbortSignal.any([signal, this.#turn.signal]));
     } finally {
       this.#delivers = false;
       await this.#stopSenders();
@@ -176,10 +173,6 @@ export class Deliverer {
       },
       superseded: () => {
         this.#turn.abort();
-      },
-      broken: (error, queue) => {
-        const hook = this.#receivers.hookId(queue);
-        log.error({ err: error, hook }, 'Stopped delivering a webhook after an internal error.');
       },
     };
     const retention = new Retention({
@@ -272,9 +265,40 @@ export class Deliverer {
 
   #senderOf(queue: QueueKey, parts: SenderParts): Sender {
     const known = this.#senders.get(queue);
-    if (known !== undefined) return known;
-    const sender = new Sender(queue, parts);
-    this.#senders.set(queue, sender);
+    if (known !== undefined) return known.sender;
+    let sender = new Sender(queue, parts);
+    let hasBroken = false;
+    const task = this.#parts.tasks.start({
+      name: 'webhook_sender',
+      title: `The delivery to the webhook ${this.#receivers.hookId(queue)}`,
+      run: async (_signal, well) => {
+        if (hasBroken) sender = this.#replaceSender(queue, parts, well);
+        try {
+          await sender.over;
+        } catch (error) {
+          hasBroken = true;
+          // What it has sent is recorded, or sent again by the next one.
+          await sender.stop(0);
+          throw error;
+        }
+      },
+    });
+    this.#senders.set(queue, { sender, task });
+    return sender;
+  }
+
+  /** Puts another sender into the place of one that broke. */
+  #replaceSender(queue: QueueKey, parts: SenderParts, well: () => void): Sender {
+    const sender = new Sender(queue, {
+      ...parts,
+      ended: (ended) => {
+        well();
+        parts.ended(ended);
+      },
+    });
+    const place = this.#senders.get(queue);
+    if (place !== undefined) place.sender = sender;
+    sender.wake();
     return sender;
   }
 
@@ -286,7 +310,7 @@ export class Deliverer {
   #settle(upTo: number, changed: ReadonlySet<QueueKey>, parts: SenderParts): void {
     const settling = [...changed].map(async (queue) => {
       const isSentTo = this.#receivers.find(queue) !== undefined;
-      const sender = isSentTo ? this.#senderOf(queue, parts) : this.#senders.get(queue);
+      const sender = isSentTo ? this.#senderOf(queue, parts) : this.#senders.get(queue)?.sender;
       await sender?.settle(deliverySettleMs);
     });
     this.#settled = Promise.all([this.#settled, ...settling])
@@ -298,7 +322,7 @@ export class Deliverer {
   }
 
   #forgetIdle(): void {
-    for (const [queue, sender] of this.#senders) {
+    for (const [queue, { sender }] of this.#senders) {
       if (sender.endIfIdle()) this.#senders.delete(queue);
     }
   }
@@ -306,10 +330,8 @@ export class Deliverer {
   async #stopSenders(): Promise<void> {
     const senders = [...this.#senders.values()];
     this.#senders.clear();
-    await Promise.all(senders.map((sender) => sender.stop(this.#graceMs)));
-  }
-
-  async #pause(ms: number): Promise<void> {
-    await delay(ms, undefined, { signal: this.#stopped.signal, ref: false }).catch(() => undefined);
+    await Promise.all(
+      senders.flatMap(({ sender, task }) => [sender.stop(this.#graceMs), task.stop()]),
+    );
   }
 }

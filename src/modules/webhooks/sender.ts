@@ -48,8 +48,6 @@ export interface SenderParts {
   readonly ended: (ended: FinishedAttempt) => void;
   /** Called when another process has taken over the deliveries. */
   readonly superseded: () => void;
-  /** Called with an unexpected error; the sender of the hook then stops. */
-  readonly broken: (error: unknown, queue: QueueKey) => void;
 }
 
 /**
@@ -72,6 +70,7 @@ export class Sender {
   /** The number of running calls of settle; each wakes the sender at its end. */
   #settling = 0;
   #isStopped = false;
+  readonly #over = Promise.withResolvers<undefined>();
   #timer: NodeJS.Timeout | undefined;
   /** When the timer fires, by the steady clock. */
   #wakeMs = Infinity;
@@ -83,16 +82,27 @@ export class Sender {
   }
 
   /**
+   * Resolves when the sender has stopped. Rejects at the first unexpected error: it then begins no
+   * attempts any more, and another sender has to take its place.
+   */
+  get over(): Promise<unknown> {
+    return this.#over.promise;
+  }
+
+  /**
    * Ends the sender if it is idle and has no state that a new one would lack. Returns whether it
    * ended; an ended sender never sends again.
    */
   endIfIdle(): boolean {
     const { limiter, turnBudget } = this.#parts;
+    // One that broke keeps its place until the next one takes it.
+    if (this.#isStopped) return false;
     const isSending = this.#inFlight.size > 0 || this.#holds > 0 || this.#settling > 0;
     const isWaiting =
       this.#timer !== undefined || limiter.isQueued(this) || turnBudget.isWaiting(this);
     if (isSending || isWaiting || this.#window.failures > 0) return false;
     this.#isStopped = true;
+    this.#over.resolve(undefined);
     return true;
   }
 
@@ -150,6 +160,7 @@ export class Sender {
     this.#isStopped = true;
     this.#clearTimer();
     await this.#inFlight.end(graceMs);
+    this.#over.resolve(undefined);
   }
 
   #versionOf({ seq }: Receiver): Version {
@@ -309,10 +320,11 @@ export class Sender {
     return { result, event };
   }
 
-  /** Stops the sender after an unexpected error, and reports the error. */
+  /** Stops the sender after an unexpected error. */
   #break(error: unknown): void {
     this.#isStopped = true;
-    this.#parts.broken(error, this.#queue);
+    this.#clearTimer();
+    this.#over.reject(error);
   }
 
   /** Undoes the start of an attempt that was cancelled. */

@@ -3,7 +3,7 @@ import { chmod, symlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
 import { problemText } from '../../../src/core/config/problem.ts';
-import { cidrsContain } from '../../../src/core/values/network/cidr.ts';
+import { cidrsContain, isCidr } from '../../../src/core/values/network/cidr.ts';
 import { createAuthority } from '../../certificates.ts';
 import { mmdb } from '../../modules/visitors/mmdb.ts';
 import { makeFolder, readIni, requireIni } from './folder.ts';
@@ -710,7 +710,7 @@ secrets_key_file = cluster.key
   );
   assert.ok(cidrsContain(server.trustProxy, '10.1.2.3'));
   assert.ok(cidrsContain(server.trustProxy, '::1'));
-  assert.ok(!cidrsContain(fetch.allowPrivate, '127.0.0.2'));
+  assert.ok(!cidrsContain(fetch.allowPrivate.filter(isCidr), '127.0.0.2'));
   const certificate = {
     certFile: join(folder, 'conf/cert.pem'),
     keyFile: join(folder, 'conf/key.pem'),

@@ -540,7 +540,6 @@ suite('a response that a source cuts short', () => {
       const site = await startSite(t, { ini: iniHere, rules: rulesFor(origin) });
       const place = `_v.origin=${site.url}&_v.path=/far/a`;
       const content = `${site.url}/svc1/userinterface/get_content?${place}`;
-      // All but the first request go through undici from their start.
       for (const url of [`${site.url}/far/a`, `${site.url}/far/a`, content]) {
         const answer = await fetch(url);
         assert.equal(answer.status, 502);

@@ -340,12 +340,16 @@ suite('[access.<name>] with passwords', () => {
     assert.deepEqual(statuses, [...Array<number>(10).fill(401), 429, 429]);
     const limited = await from('192.0.2.2', 'bob', 'hidden');
     assert.equal(limited.status, 429);
-    assert.ok(Number(limited.fields['retry-after']) > 50);
+    // Ten at once, then one in six seconds.
+    assert.match(limited.fields['retry-after'] ?? '', /^[1-6]$/);
     for (let address = 10; address < 16; address += 1) {
       for (let at = 0; at < 9; at += 1) await from(`192.0.2.${address}`, 'ann', `wrong ${at}`);
     }
     assert.equal((await from('192.0.2.20', 'ann', 'secret')).status, 200, 'remembered');
-    assert.equal((await from('192.0.2.21', 'ann', 'wrong')).status, 429);
+    const further = Array.from({ length: 20 }, (_, at) =>
+      from(`192.0.2.${30 + at}`, 'ann', 'wrong'),
+    );
+    assert.ok((await Promise.all(further)).some(({ status }) => status === 429));
     assert.equal((await from('192.0.2.1', 'ann', 'wrong')).status, 401, 'a known address');
     assert.equal((await from('192.0.2.3', 'bob', 'hidden')).status, 200, 'another name');
     await site.untilLogged(/wrong_passwords/);

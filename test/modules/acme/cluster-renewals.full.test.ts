@@ -15,6 +15,7 @@ import { temporaryFolder } from '../../folder.ts';
 import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 import { noDns, notOnDemand } from './no-dns.ts';
 import { openNode } from '../../core/log/shared/open-node.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 
 const authority = createAuthority();
 const key = randomBytes(32).toString('base64');
@@ -130,6 +131,7 @@ function rig(t: TestContext): Rig {
     const renewals = new Renewals({
       ...{ acme, store: shared, challenges: ['http-01'], now: () => clock.nowMs },
       log: { ...silentLog, info: write, warn: write, error: write },
+      tasks: testTasks(),
       cluster: {
         node: name,
         take: (lost) => shared.take(lost),

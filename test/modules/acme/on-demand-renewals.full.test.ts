@@ -8,6 +8,7 @@ import { silentLog } from '../../../src/core/report/log.ts';
 import { createAuthority } from '../../certificates.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { noDns, notOnDemand } from './no-dns.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 
 const authority = createAuthority();
 const hourMs = 3_600_000;
@@ -58,6 +59,7 @@ async function startOnDemand(
     store: folder,
     challenges: ['http-01'],
     log: { ...silentLog, info: write, warn: write, error: write },
+    tasks: testTasks(),
     now: () => nowMs,
     random: () => 0.5,
     async order(order) {

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { readFile, rm } from 'node:fs/promises';
+import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
+import { acmeServerName } from '../../../src/modules/acme/acme-store.ts';
 import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
 import { Renewals, type RenewalParts } from '../../../src/modules/acme/renewals.ts';
 import type { AcmeConfig } from '../../../src/core/config/config.ts';
@@ -16,9 +17,11 @@ import { OrderError, type AcmeOrder } from '../../../src/modules/acme/acme-order
 import { createAuthority } from '../../certificates.ts';
 import { noDns, notOnDemand } from './no-dns.ts';
 import { temporaryFolder } from '../../folder.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 
 const authority = createAuthority();
 const dayMs = 86_400_000;
+const serverName = acmeServerName('https://ca.example/dir');
 
 /**
  * The outcome of an order: the validity of the certificate in days, another host for which it is
@@ -77,6 +80,7 @@ async function startRenewals(
     store: folder,
     challenges: ['http-01', 'tls-alpn-01'],
     log: { ...silentLog, info: write, warn: write, error: write },
+    tasks: testTasks(),
     now: () => nowMs,
     random: () => 0.5,
     async order(order, { saveChallenge, signal }) {
@@ -116,6 +120,42 @@ async function startRenewals(
 }
 
 suite('renewals', () => {
+  test('of one host wait while its state cannot be read, and those of others do not', async (t) => {
+    const dataFolder = await temporaryFolder(t);
+    // As after EMFILE or EIO: reading fails, and then it does not.
+    const state = join(dataFolder, 'acme', serverName, 'broken.example.json');
+    await mkdir(state, { recursive: true });
+    const { orders, lines } = await startRenewals(t, {
+      ...{ dataFolder, hosts: ['broken.example', 'shop.example'], outcomes: [90, 90] },
+      onWait: () => rm(state, { recursive: true, force: true }),
+    });
+    assert.deepEqual(
+      orders.map(({ order }) => order.host),
+      ['shop.example', 'broken.example'],
+    );
+    const waits = lines.filter((line) => line.includes('broken.example waits: EISDIR'));
+    assert.equal(waits.length, 1);
+  });
+
+  test('order no certificate anew that is there and cannot be read', async (t) => {
+    const dataFolder = await temporaryFolder(t);
+    const folder = join(dataFolder, 'acme', serverName);
+    const file = join(folder, 'shop.example.pem');
+    await mkdir(folder, { recursive: true });
+    await symlink(file, file);
+    let waits = 0;
+    const { orders, lines } = await startRenewals(t, {
+      ...{ dataFolder, outcomes: [90] },
+      onWait: async () => {
+        waits += 1;
+        if (waits === 3) await rm(file);
+      },
+    });
+    assert.equal(waits >= 3, true);
+    assert.equal(orders.length, 1);
+    assert.match(lines[0] ?? '', /The renewal of the certificate of shop\.example waits: .*shop/);
+  });
+
   test('order a certificate at once, and the next one when a third of its validity is left', async (t) => {
     const { orders, folder, lines, startMs } = await startRenewals(t, { outcomes: [90, 90] });
     assert.equal(orders.length, 2);

@@ -7,7 +7,7 @@ import { suite, test } from 'node:test';
 import { promisify } from 'node:util';
 import { AssetFiles } from '../../../src/modules/assets/asset-files.ts';
 import { interruptedUploadsMax } from '../../../src/modules/assets/limits.ts';
-import { AssetKeeper } from '../../../src/modules/assets/asset-keeper.ts';
+import { keepAssets } from '../../../src/modules/assets/asset-keeper.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
 import { openStore } from '../../../src/core/log/open.ts';
 import { temporaryFolder } from '../../folder.ts';
@@ -37,11 +37,8 @@ async function keeperOf(site: TestSite, nowMs: () => number) {
   const folder = join(site.folder, 'data');
   const store = await openStore({ folder, now: nowMs, newId: () => 'x' });
   const files = new AssetFiles(folder);
-  const keeper = new AssetKeeper({
-    ...{ files, store, now: nowMs, log: silentLog },
-    retentionMs: () => 30 * dayMs,
-  });
-  return { store, keeper };
+  const parts = { files, store, now: nowMs, log: silentLog, retentionMs: () => 30 * dayMs };
+  return { store, keep: () => keepAssets(parts, new AbortController().signal) };
 }
 
 suite('a part of an upload', () => {
@@ -129,12 +126,12 @@ suite('files of assets', () => {
       await writeFile(left, 'a process that has ended was writing this');
       await site.waymark.stop(0);
       let nowMs = Date.now();
-      const { store, keeper } = await keeperOf(site, () => nowMs);
-      await keeper.keep();
+      const { store, keep } = await keeperOf(site, () => nowMs);
+      await keep();
       assert.equal((await namesOf(site)).length, 4, 'nothing goes before the retention is over');
       assert.deepEqual(await readdir(join(folderOf(site), '.incoming')), []);
       nowMs += 31 * dayMs;
-      await keeper.keep();
+      await keep();
       const names = await namesOf(site);
       assert.equal(names.length, 3);
       assert.ok(names.includes(live) && names.includes(drafted) && !names.includes(replaced));
@@ -147,8 +144,8 @@ suite('files of assets', () => {
     const hash = await put(site, 'a.txt', 'used for a year');
     await site.waymark.stop(0);
     const nowMs = Date.now() + 365 * dayMs;
-    const { store, keeper } = await keeperOf(site, () => nowMs);
-    await keeper.keep();
+    const { store, keep } = await keeperOf(site, () => nowMs);
+    await keep();
     const { mtimeMs } = await stat(join(folderOf(site), hash));
     assert.ok(Math.abs(mtimeMs - nowMs) < 1_000);
     await store.close();

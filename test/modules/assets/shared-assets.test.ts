@@ -6,9 +6,9 @@ import { uuidv7 } from 'uuidv7';
 import { writeAssetTable } from '../../../src/modules/assets/operations/asset-table.ts';
 import { assetFields, assetTable } from '../../../src/modules/assets/asset.ts';
 import { AssetFiles } from '../../../src/modules/assets/asset-files.ts';
-import { AssetKeeper } from '../../../src/modules/assets/asset-keeper.ts';
+import { keepAssets } from '../../../src/modules/assets/asset-keeper.ts';
 import {
-  AssetFollower,
+  assetFollowing,
   createMissingFiles,
   fromCluster,
 } from '../../../src/modules/assets/missing-files.ts';
@@ -20,6 +20,7 @@ import { commit } from '../../core/log/scratch.ts';
 import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 import { openNode } from '../../core/log/shared/open-node.ts';
 import { oneClock } from '../../installed.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 
 const dayMs = 86_400_000;
 
@@ -28,7 +29,7 @@ interface SharedNode {
   readonly files: AssetFiles;
   readonly names: () => Promise<readonly string[]>;
   readonly keep: (nowMs: number) => Promise<void>;
-  readonly follow: () => AssetFollower;
+  readonly follow: () => void;
 }
 
 async function nodeOf(t: Cleaning, log: MemoryLog): Promise<SharedNode> {
@@ -43,16 +44,13 @@ async function nodeOf(t: Cleaning, log: MemoryLog): Promise<SharedNode> {
     ...{ store, files },
     names: async () => (await readdir(files.folder)).filter((name) => !name.startsWith('.')).sort(),
     keep: async (nowMs) => {
-      const keeper = new AssetKeeper({
-        ...{ files, store, now: () => nowMs, log: silentLog, retentionMs: () => 30 * dayMs },
-      });
-      await keeper.keep();
+      const parts = { files, store, log: silentLog, retentionMs: () => 30 * dayMs };
+      await keepAssets({ ...parts, now: () => nowMs }, new AbortController().signal);
     },
     follow() {
-      const follower = new AssetFollower({ files, missing, store, log: silentLog });
-      t.after(() => follower.stop());
-      follower.start();
-      return follower;
+      const following = assetFollowing({ files, missing, store, log: silentLog });
+      const { stop } = testTasks().start(following);
+      t.after(stop);
     },
   };
 }
@@ -141,7 +139,7 @@ suite('the files that the nodes of a cluster share', () => {
     await write(one, 'unused');
     const stored = Date.now();
     log.isReachable = false;
-    await one.keep(stored + 31 * dayMs);
+    await assert.rejects(one.keep(stored + 31 * dayMs), { code: 'unavailable' });
     assert.equal((await one.names()).length, 1);
     log.isReachable = true;
   });

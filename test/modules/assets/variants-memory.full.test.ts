@@ -22,6 +22,7 @@ function plain(width: number, height: number, channels: 3 | 4 = 4): Sharp {
 const pictures: readonly (readonly [string, type: string, isMade: boolean, () => Sharp])[] = [
   ['an interlaced PNG', 'png', true, () => interlaced(6_000, 6_000)],
   ['one with 16 bits', 'png', false, () => interlaced(6_000, 6_000, 'rgb16')],
+  ['one that is long and flat', 'png', false, () => plain(64_000_000, 1)],
   ['a large AVIF', 'avif', false, () => plain(5_000, 4_000, 3).avif({ effort: 0 })],
 ];
 
@@ -40,8 +41,8 @@ suite('the memory for a smaller picture is bounded', () => {
       const found = JSON.parse(stdout) as { readonly isMade: boolean; readonly grown: number };
       t.diagnostic(`${Math.round(found.grown / MIB)} MiB`);
       assert.equal(found.isMade, isMade);
-      // The decoder, and the work on what it gives.
-      assert.ok(found.grown < (isMade ? 340 : 60) * MIB, String(found.grown));
+      // The picture is in the memory of another process, which has a limit.
+      assert.ok(found.grown < 60 * MIB, String(found.grown));
     });
   }
 });

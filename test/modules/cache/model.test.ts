@@ -145,7 +145,7 @@ class World {
       return this.#answer(rule, request);
     },
     explain: () => ({ status: null }),
-    openWebsocket: () => Promise.reject(new Error('no websockets here')),
+    upgrade: () => Promise.reject(new Error('no websockets here')),
   };
 
   #answer(rule: FetchRule, { path, method, fields }: ContentRequest): Reply {

@@ -12,10 +12,13 @@ import { temporaryFolder, writeFiles, type Cleaning } from '../../folder.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
 import { commit } from '../../core/log/scratch.ts';
 import { MemoryLog } from '../../core/log/shared/memory-log.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 
 interface TestNode {
   readonly store: Store;
   readonly hosts: TableHosts;
+  /** Stops to follow. */
+  readonly stop: () => Promise<void>;
 }
 
 /** A node of a cluster that follows the data hosts of its tables. */
@@ -33,14 +36,15 @@ async function startNode(t: Cleaning, log: MemoryLog): Promise<TestNode> {
   const store = await openStore({ folder: join(folder, 'data'), now, newId, sharing });
   const dialler = createDialler(fetch);
   const client = createHostClient({ dialler, connect: createConnector(fetch) });
-  const parts = { store, newId, now, log: silentLog, client: () => client };
+  const tasks = testTasks();
+  const parts = { store, newId, now, tasks, log: silentLog, client: () => client };
   const hosts = new TableHosts({ ...parts, keyFileOf: () => undefined });
   t.after(async () => {
-    await hosts.stop();
+    await tasks.stop();
     await Promise.all([dialler.close(), store.close()]);
   });
-  hosts.start();
-  return { store, hosts };
+  const { stop } = tasks.start(hosts.task);
+  return { store, hosts, stop };
 }
 
 /** Resolves when a node follows the host of its table, and knows where that is. */
@@ -84,7 +88,7 @@ test('one node of a cluster follows a data host, and another one goes on', async
   const [state] = other.hosts.states();
   assert.deepEqual([state?.state, state?.host], ['other_node', url]);
 
-  await one.hosts.stop();
+  await one.stop();
   const second = await insert('B');
   assert.deepEqual(await changesSeen(other, 2), [first, second]);
   await untilConnected(other);

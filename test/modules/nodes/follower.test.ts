@@ -127,7 +127,7 @@ test('a replica serves on without its centre, and refuses writes with Retry-Afte
   const replica = await startFollower(t, centre, { name: 'copy-1' });
   await replica.untilLogged(/Connected to/);
   await centre.waymark.stop(0);
-  await replica.untilLogged(/Not connected to the centre/);
+  await replica.untilLogged(/The copying of the log of the centre stopped/);
   assert.equal(await textOf(`${replica.url}/a`), 'one');
   const reply = await fetch(`${replica.url}/svc1/userinterface/insert`, {
     method: 'POST',
@@ -160,7 +160,7 @@ test('revoking the key of a node ends its feed', async (t) => {
   const { rows } = data as { rows: { id: string; node?: string }[] };
   const id = rows.find(({ node }) => node === 'copy-1')?.id;
   await centre.call('svc1.key.revoke', { id });
-  await replica.untilLogged(/Not connected to the centre: .*revoked/);
+  await replica.untilLogged(/The copying of the log of the centre stopped: .*revoked/);
 });
 
 test('a bound key reaches no more at a replica, and nothing once the centre has revoked it', async (t) => {
@@ -302,7 +302,9 @@ test('a node uses a new key of its file when the centre refuses the former one',
   const replica = await startFollower(t, centre, { name: 'copy-1', key });
   await untilEqual(centre, replica);
   assert.equal((await centre.call('svc1.key.revoke', { id: former.id })).error, undefined);
-  await replica.untilLogged(/Not connected to the centre: .* refuses the key of this node/);
+  await replica.untilLogged(
+    /The copying of the log of the centre stopped: .* refuses the key of this node/,
+  );
   const { data: next } = await centre.call('svc1.key.insert', { ...v, name: 'copy-1b' });
   await writeFiles(replica.folder, { 'central.key': `${next.key as string}\n` });
   await centre.call('svc1.userinterface.insert', page('/new', 'new'));

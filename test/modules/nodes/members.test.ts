@@ -8,6 +8,7 @@ import { silentLog } from '../../../src/core/report/log.ts';
 import type { Store } from '../../../src/core/log/store.ts';
 import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 import { openNode } from '../../core/log/shared/open-node.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 
 const now = (): number => Date.UTC(2026, 0, 2);
 
@@ -36,8 +37,8 @@ test('each machine of a cluster lists all of them, and the followers of all', as
   const members = [membersOf(one, 'web-1'), membersOf(other, 'web-2')];
   await one.deliveries.begin();
   await other.shared?.catchUp();
-  for (const one of members) one.start();
-  await Promise.all(members.map((one) => one.stop()));
+  const running = members.map((one) => testTasks().start(one.task));
+  await Promise.all(running.map((one) => one.stop()));
   for (const [store, name] of [
     [one, 'web-1'],
     [other, 'web-2'],
@@ -55,8 +56,8 @@ test('each machine of a cluster lists all of them, and the followers of all', as
   // An older report that comes late changes nothing.
   await other.nodes.put({ ...follower, last_contact: '2026-01-01T00:01:00.000Z', via: 'web-2' });
   const again = [membersOf(other, 'web-2'), membersOf(one, 'web-1')];
-  for (const one of again) one.start();
-  await Promise.all(again.map((one) => one.stop()));
+  const later = again.map((one) => testTasks().start(one.task));
+  await Promise.all(later.map((one) => one.stop()));
   assert.equal(one.nodes.get('shop-7')?.via, 'web-2');
   assert.equal(other.nodes.get('shop-7')?.via, 'web-2');
   await one.deliveries.end();
@@ -67,11 +68,11 @@ test('two machines with the same name are reported, and other messages are ignor
   const [one, other] = [await openNode(t, log), await openNode(t, log)];
   const warned: string[] = [];
   const members = [membersOf(one, 'web-1', warned), membersOf(other, 'web-1')];
-  for (const one of members) one.start();
+  const running = members.map((one) => testTasks().start(one.task));
   for (const text of ['', '{}', '{"member":1,"followers":[]}', '{"member":{},"followers":[1]}']) {
     await other.shared?.broadcast(Buffer.from(text));
   }
-  await Promise.all(members.map((one) => one.stop()));
+  await Promise.all(running.map((one) => one.stop()));
   assert.equal(warned.length, 1);
   assert.match(warned[0] ?? '', /^Two machines of the cluster have the name web-1: set another/);
   assert.deepEqual(
@@ -83,12 +84,10 @@ test('two machines with the same name are reported, and other messages are ignor
 test('a machine that runs with a copy of the data folder is told, and a restart is not', async (t) => {
   const one = await openNode(t, new MemoryLog());
   const warned: string[] = [];
-  const running = membersOf(one, 'web-1', warned);
-  running.start();
+  const running = testTasks().start(membersOf(one, 'web-1', warned).task);
   // A process that replaces another one overlaps with it for a moment.
   for (const expected of [[], [], [/^Another machine of the cluster runs with a copy of this/]]) {
-    const next = membersOf(one, 'web-1');
-    next.start();
+    const next = testTasks().start(membersOf(one, 'web-1').task);
     await next.stop();
     assert.equal(warned.length, expected.length);
     for (const [at, pattern] of expected.entries()) assert.match(warned[at] ?? '', pattern);

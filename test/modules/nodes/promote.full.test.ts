@@ -91,8 +91,8 @@ test('a replica becomes the centre; nodes follow it and refuse the former one', 
   const refused = await call(shop, 'svc1.userinterface.insert', page('/nowhere'));
   assert.equal(refused.error?.code, 'unavailable');
   await eventually(() => {
-    assert.match(lost.logged(), /Not connected to the centre: .*former centre/);
-    assert.match(lost.logged(), /The outbox waits: .*former centre/);
+    assert.match(lost.logged(), /The copying of the log of the centre stopped: .*former centre/);
+    assert.match(lost.logged(), /The sending of the outbox to the centre stopped: .*former centre/);
   });
   assert.equal(await (await fetch(`${shop}/new`)).text(), '/new');
   assert.equal((await fetch(`${former}/nowhere`)).status, 404);

@@ -136,7 +136,7 @@ suite('fetched text', () => {
     const fetch = {
       respond: () => Promise.resolve(reply),
       explain: () => ({ status: null }),
-      openWebsocket: () => Promise.resolve(reply),
+      upgrade: () => Promise.resolve(reply),
     };
     const request = visit({ fields: { 'accept-encoding': 'gzip' } });
     const compressor = createResponseCompressor();

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { seriesTiers } from '../../../src/core/report/limits.ts';
 import { RequestMetrics } from '../../../src/core/report/request-metrics.ts';
-import { readSeries, SeriesRecorder } from '../../../src/modules/status/series-recorder.ts';
+import { readSeries, seriesRecorder } from '../../../src/modules/status/series-recorder.ts';
 import {
   CounterDifferences,
   emptySeries,
@@ -10,7 +10,6 @@ import {
   withCounts,
   type Series,
 } from '../../../src/modules/status/series.ts';
-import { silentLog } from '../../../src/core/report/log.ts';
 import { temporaryFolder } from '../../folder.ts';
 
 const minuteMs = 60_000;
@@ -89,16 +88,15 @@ suite('the time series', () => {
     const metrics = new RequestMetrics();
     let nowMs = 100 * minuteMs;
     const run = async (): Promise<void> => {
-      const recorder = new SeriesRecorder({
+      const recorder = seriesRecorder({
         folder,
         gather: () => Promise.resolve([{ metrics: metrics.metrics() }]),
         now: () => nowMs,
-        log: silentLog,
       });
-      await recorder.sample();
+      await recorder();
       metrics.add(200, 'disk:site', 1);
       nowMs += minuteMs;
-      await recorder.sample();
+      await recorder();
     };
     await run();
     await run();

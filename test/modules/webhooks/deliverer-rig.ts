@@ -14,6 +14,9 @@ import { Deliverer } from '../../../src/modules/webhooks/deliverer.ts';
 import type { Report } from '../../../src/modules/webhooks/reports.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';
 import { commit } from '../../core/log/scratch.ts';
+import type { BackgroundTasks } from '../../../src/core/background/tasks.ts';
+import type { FolderClaim } from '../../../src/core/log/folder/folder-claim.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 
 /** Milliseconds. */
 export const hourMs = 3_600_000;
@@ -67,6 +70,8 @@ export async function startDeliverer(
     retryMs = [hourMs],
     retentionMs = 30 * dayMs,
     report = () => Promise.resolve(),
+    claim = () => Promise.resolve({ release: () => Promise.resolve() }),
+    tasks = testTasks(),
   }: {
     readonly folder: string;
     readonly clocks: Clocks;
@@ -74,6 +79,8 @@ export async function startDeliverer(
     readonly retryMs?: readonly number[];
     readonly retentionMs?: number;
     readonly report?: Report;
+    readonly claim?: () => Promise<FolderClaim>;
+    readonly tasks?: BackgroundTasks;
   },
 ): Promise<Rig & { readonly stop: () => Promise<void> }> {
   const store = await openStore({ folder, now: () => clocks.nowMs, newId: uuidv7 });
@@ -97,8 +104,9 @@ export async function startDeliverer(
       ...{ retryMs, retentionMs, concurrency: 4 },
       node: { role: 'all', name: 'test' },
     }),
-    claim: () => Promise.resolve({ release: () => Promise.resolve() }),
+    claim,
     log: silentLog,
+    tasks,
     now: () => clocks.nowMs,
     monotonicMs: () => clocks.monotonicMs,
     random: () => 0.5,

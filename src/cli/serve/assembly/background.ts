@@ -1,3 +1,4 @@
+import { BackgroundTasks } from '../../../core/background/tasks.ts';
 import type { Config } from '../../../core/config/config.ts';
 import { newId, now } from '../../../core/values/clock.ts';
 import type { Logs } from '../../../core/report/log.ts';
@@ -9,6 +10,11 @@ import { createReports } from '../../../modules/webhooks/reports.ts';
 import type { AppInstance } from './compose.ts';
 import type { AppContext } from './context.ts';
 
+/** Makes the frame of all work in the background of this process. */
+export function backgroundTasks({ log }: Pick<Logs, 'log'>): BackgroundTasks {
+  return new BackgroundTasks({ log, now, monotonicMs: () => performance.now() });
+}
+
 /** Raises events in the log of a configuration's node, or in its outbox. */
 export function emitFor({ node }: Config, { log }: Logs, store: Store): Emit {
   const outbox =
@@ -19,12 +25,13 @@ export function emitFor({ node }: Config, { log }: Logs, store: Store): Emit {
 /** Creates the deliverer of a data folder's webhooks; it always uses the current configuration. */
 export function createDeliverer(
   folder: string,
-  { store, emit, logs: { log } }: Pick<AppContext, 'store' | 'emit' | 'logs'>,
+  { store, emit, tasks, logs: { log } }: Pick<AppContext, 'store' | 'emit' | 'logs' | 'tasks'>,
   instance: () => AppInstance,
 ): Deliverer {
   return new Deliverer({
     store,
     log,
+    tasks,
     attempt: (...args) => instance().attempt(...args),
     settings: () => {
       const { webhook, node } = instance().serving.config;

@@ -1,3 +1,4 @@
+import type { BackgroundTasks, TaskState } from '../../../core/background/tasks.ts';
 import type { Passwords } from '../../../modules/access/passwords.ts';
 import type { RateParts } from '../../../modules/rates/rates.ts';
 import type { createWrongKeys } from '../../../core/operations/keys/authenticate.ts';
@@ -40,6 +41,8 @@ export interface AppContext {
   readonly logs: Logs;
   readonly version: string;
   readonly emit: Emit;
+  /** The work in the background. */
+  readonly tasks: BackgroundTasks;
   readonly content: ContentContext;
   readonly sources: SourceContext;
   readonly callers: CallerContext;
@@ -98,4 +101,5 @@ interface StateContext {
   readonly memory: () => MemoryUse;
   readonly hostStates: () => readonly TableHostState[];
   readonly rowChecks: () => readonly RowCheckProgress[];
+  readonly tasks: () => readonly TaskState[];
 }

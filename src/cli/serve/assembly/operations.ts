@@ -132,6 +132,7 @@ function statusParts(
     memory: state.memory,
     hosts: state.hostStates,
     rowChecks: state.rowChecks,
+    tasks: state.tasks,
   };
 }
 

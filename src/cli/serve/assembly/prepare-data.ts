@@ -5,7 +5,8 @@ import {
   settleCacheStore,
   shareCacheStore,
 } from '../../../modules/cache/open-cache-store.ts';
-import { emitFor } from './background.ts';
+import { backgroundTasks, emitFor } from './background.ts';
+import type { BackgroundTasks } from '../../../core/background/tasks.ts';
 import type { Config } from '../../../core/config/config.ts';
 import { openData } from '../../open-data.ts';
 import { importOnce } from './first-start.ts';
@@ -58,7 +59,11 @@ interface PreparedData {
 export async function prepareData(
   config: Config,
   logs: Logs,
-  { predecessor, signal = new AbortController().signal }: FolderOptions = {},
+  {
+    predecessor,
+    signal = new AbortController().signal,
+    tasks = backgroundTasks(logs),
+  }: FolderOptions & { readonly tasks?: BackgroundTasks } = {},
 ): Promise<PreparedData> {
   const { data } = config.server;
   const { pid } = process;
@@ -89,7 +94,10 @@ export async function prepareData(
       },
     });
     if (store.shared !== undefined) await catchUp(store, store.shared, logs);
-    node = await startNode(config, logs, { store, signal, emit: emitFor(config, logs, store) });
+    node = await startNode(config, logs, {
+      ...{ store, signal, tasks },
+      emit: emitFor(config, logs, store),
+    });
     if (node === undefined) {
       // The rows to import need their tables.
       await writeConfiguredTables(config, { store, newId, log: logs.log });

@@ -1,14 +1,20 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId, now, uptimeMs } from '../../../core/values/clock.ts';
-import { createDeliverer, emitFor } from './background.ts';
+import { backgroundTasks, createDeliverer, emitFor } from './background.ts';
+import type { BackgroundTasks, RunningTask, Task } from '../../../core/background/tasks.ts';
 import { compose, type AppInstance } from './compose.ts';
 import type { AppContext, CallerContext, ContentContext, SourceContext } from './context.ts';
 import { hostKeyFiles } from './operations.ts';
 import type { Config, ConfigResult } from '../../../core/config/config.ts';
 import type { ConfigProblem } from '../../../core/config/problem.ts';
 import { Passwords } from '../../../modules/access/passwords.ts';
-import { RateCounts, TokenBuckets, type TakeToken } from '../../../core/fair/token-buckets.ts';
+import {
+  RateCounts,
+  TokenBuckets,
+  type TakeToken,
+  type TokenCounter,
+} from '../../../core/fair/token-buckets.ts';
 import { ineffectiveSettings } from '../../../core/config/warnings.ts';
 import { configAfterReload, restartNeeded } from '../../../core/config/restart.ts';
 import { TableHosts } from '../../../modules/hosts/hosts.ts';
@@ -16,13 +22,13 @@ import { Failure } from '../../../core/values/failure.ts';
 import { loadForVisitors } from '../../../core/values/lazy-packages.ts';
 import { createCentralClient } from '../../../modules/nodes/central-client.ts';
 import { nodeMetrics } from '../../../modules/nodes/metrics.ts';
-import { NodeWatch } from '../../../modules/nodes/node-watch.ts';
+import { nodeWatching } from '../../../modules/nodes/node-watch.ts';
 import { silentLog, type Log, type Logs } from '../../../core/report/log.ts';
 import { memoryMetrics, memoryUse, type MemoryUse } from '../../../core/report/memory-use.ts';
 import type { GatherMetrics, Metric } from '../../../core/report/metrics.ts';
 import { LiveAccess, type AccessPeers } from '../../../modules/status/live-access.ts';
 import { StateWatcher } from '../../../modules/status/state-watcher.ts';
-import { SeriesRecorder, seriesChangedMs } from '../../../modules/status/series-recorder.ts';
+import { seriesRecording, seriesChangedMs } from '../../../modules/status/series-recorder.ts';
 import { ServerMetrics } from '../../../core/pipeline/record/server-metrics.ts';
 import { startServer, type PortOptions, type Server } from '../../../core/server/server.ts';
 import { TicketKey } from '../../../core/server/tls/ticket-key.ts';
@@ -49,10 +55,10 @@ import {
 import { loadRendering, type Rendering } from '../../../modules/rendering/shared-rendering.ts';
 import { TemplateThread } from '../../../modules/rendering/template-thread.ts';
 import { AssetFiles } from '../../../modules/assets/asset-files.ts';
-import { AssetKeeper } from '../../../modules/assets/asset-keeper.ts';
+import { assetKeeping } from '../../../modules/assets/asset-keeper.ts';
 import { createAssetPages } from '../../../modules/assets/asset-pages.ts';
 import {
-  AssetFollower,
+  assetFollowing,
   createMissingFiles,
   fromCentre,
   fromCluster,
@@ -60,12 +66,12 @@ import {
 import { createVariants } from '../../../modules/assets/variants.ts';
 import { createRuleCache } from '../../../modules/rules/rule-cache.ts';
 import { createStoredPages } from '../../../modules/rules/pages/stored-pages.ts';
-import { IndexBuilder } from '../../../modules/tables/log/index-builder.ts';
+import { indexBuilding } from '../../../modules/tables/log/index-builder.ts';
 import type { Notice } from '../../../core/log/shared/entry.ts';
 import type { Notices } from '../../../core/log/shared/notices.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { applyPurge } from '../../../modules/cache/operations.ts';
-import { ScheduledPublisher } from '../../../modules/drafts/operations/scheduled-publisher.ts';
+import { scheduledPublishing } from '../../../modules/drafts/operations/scheduled-publisher.ts';
 import { createWrongKeys } from '../../../core/operations/keys/authenticate.ts';
 import { KeyUseRecorder } from '../../../modules/keys/key-use-recorder.ts';
 import { createKeyRates } from '../../../core/operations/keys/key-rates.ts';
@@ -108,12 +114,16 @@ export interface RunningServer {
 export interface ServingOptions {
   readonly store: Store;
   readonly notices?: Notices | undefined;
+  /** The work in the background of this process; it stops with the server. */
+  readonly tasks?: BackgroundTasks;
   readonly isPrimary: boolean;
   readonly gather?: GatherMetrics;
   /** The other processes that share the ports. */
   readonly accessPeers?: AccessPeers;
   /** Takes tokens of rates from the buckets of all processes; by default, this is the only one. */
   readonly takeToken?: TakeToken;
+  /** Counts wrong keys and the like for all processes; by default, this is the only one. */
+  readonly counter?: TokenCounter;
   /** The key of session tickets that all processes share; by default, this process has its own. */
   readonly ticketKey?: TicketKey;
   /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
@@ -157,12 +167,6 @@ function tokensOf(elsewhere: TakeToken | undefined): Omit<CallerContext['rates']
   return { take: (order) => buckets.take(order), isElsewhere: false };
 }
 
-/** Work besides the requests. `stop` may come without `start`, and twice. */
-interface BackgroundTask {
-  start(): void;
-  stop(): Promise<void>;
-}
-
 /** Makes the function that makes rendered pages, each with a cache of its own. */
 function renderedPagesMaker({
   thread,
@@ -200,7 +204,6 @@ class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
   readonly #hasFastPath: boolean;
-  #endRotation: (() => void) | undefined;
   readonly #templates: TemplateThread;
   readonly #answers: CacheStore;
   readonly #visitDatabase: VisitDatabase;
@@ -219,7 +222,8 @@ class ServingProcess implements RunningServer {
   #tableWrites: Promise<void> = Promise.resolve();
   readonly #hosts: TableHosts;
   /** The tasks that run while this process serves, or until another process takes them over. */
-  readonly #background: readonly BackgroundTask[];
+  readonly #background: readonly Task[];
+  #running: readonly RunningTask[] = [];
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
@@ -238,7 +242,9 @@ class ServingProcess implements RunningServer {
     gather,
     accessPeers: peers,
     takeToken,
+    counter = new TokenBuckets({ monotonicMs }),
     hasFastPath = true,
+    tasks = backgroundTasks(logs),
   }: Parameters<typeof startServing>[2] & {
     readonly config: Config;
     readonly logs: Logs;
@@ -262,7 +268,7 @@ class ServingProcess implements RunningServer {
     const thread = this.#templates;
     const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
     this.#context = {
-      ...{ store, logs, version },
+      ...{ store, logs, version, tasks },
       emit: emitFor(config, logs, store),
       content: {
         ...{ publicFiles, consoleFiles, compressors },
@@ -275,12 +281,12 @@ class ServingProcess implements RunningServer {
       },
       sources: { answers: this.#answers, ...this.#sources(logs) },
       callers: {
-        wrongKeys: createWrongKeys({ monotonicMs }),
-        passwords: new Passwords({ monotonicMs }),
-        keyRates: createKeyRates({ monotonicMs }),
+        wrongKeys: createWrongKeys(counter),
+        passwords: new Passwords({ monotonicMs, counter }),
+        keyRates: createKeyRates(counter),
         rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
         keyUses: this.#keyUses,
-        anonymousWrites: createAnonymousWrites({ monotonicMs }),
+        anonymousWrites: createAnonymousWrites(counter),
         visits: this.#visits,
         requestVisits: this.#requestVisits,
       },
@@ -307,6 +313,7 @@ class ServingProcess implements RunningServer {
       hostStates: () => this.#hosts.states(),
       rowChecks: () => this.#rowChecks.progress(),
       spans: this.#spans,
+      tasks: () => this.#context.tasks.states(),
     };
   }
 
@@ -318,13 +325,16 @@ class ServingProcess implements RunningServer {
     ports,
     ticketKey = this.#ownTicketKey(),
   }: Pick<ServingOptions, 'ports' | 'ticketKey'>): Promise<void> {
-    const { store, logs } = this.#context;
+    const { store, logs, tasks } = this.#context;
     const { log, access } = logs;
     const { config } = this.#instance.serving;
     // A process that replaces another one gets its visitors at once.
     if (ports?.inherited !== undefined && ports.inherited.length > 0) loadForVisitors();
     const { shared } = store;
-    const tls = await openTls({ config, log, isPrimary: this.#isPrimary, shared, ticketKey });
+    const tls = await openTls({
+      ...{ config, log, tasks, shared, ticketKey },
+      isPrimary: this.#isPrimary,
+    });
     this.#tls = tls;
     this.#server = await startServer(
       {
@@ -345,7 +355,7 @@ class ServingProcess implements RunningServer {
     );
     this.#warnOfIneffective(config);
     this.#deliverer.start();
-    for (const task of this.#background) task.start();
+    this.#running = this.#background.map((task) => tasks.start(task));
     tls.start();
     this.#visits.start();
     this.#requestVisits.start();
@@ -354,7 +364,7 @@ class ServingProcess implements RunningServer {
 
   #ownTicketKey(): TicketKey {
     const key = new TicketKey();
-    this.#endRotation = key.rotate();
+    this.#context.tasks.start(key.rotation());
     return key;
   }
 
@@ -364,10 +374,10 @@ class ServingProcess implements RunningServer {
   }
 
   /** The work that one process of a server does for all of them. */
-  #primaryTasks({ node, cluster, server: { data } }: Config): readonly BackgroundTask[] {
+  #primaryTasks({ node, cluster, server: { data } }: Config): readonly Task[] {
     const { store, emit, logs } = this.#context;
     const { log } = logs;
-    const drafts = new ScheduledPublisher({
+    const drafts = scheduledPublishing({
       ...{ store, newId, now, log },
       review: () => this.#instance.serving.config.review,
       anonymous: () => this.#instance.serving.config.auth.anonymous,
@@ -375,18 +385,19 @@ class ServingProcess implements RunningServer {
     });
     const { assetFiles: files, missingFiles: missing } = this.#context.content;
     // A node that follows a centre gets the changes of these with its log.
-    const ownLogTasks = node.central === undefined ? [this.#rowChecks, this.#hosts, drafts] : [];
+    const ownLogTasks =
+      node.central === undefined ? [this.#rowChecks.task, this.#hosts.task, drafts] : [];
     return [
       ...ownLogTasks,
-      new IndexBuilder({ store, log }),
-      ...(missing === undefined ? [] : [new AssetFollower({ files, missing, store, log })]),
-      new AssetKeeper({
+      indexBuilding({ store, log }),
+      ...(missing === undefined ? [] : [assetFollowing({ files, missing, store, log })]),
+      assetKeeping({
         ...{ files, store, now, log },
         retentionMs: () => this.#instance.serving.config.asset.retentionMs,
       }),
-      new SeriesRecorder({ folder: data, gather: () => this.#metrics.gather(), now, log }),
+      seriesRecording({ folder: data, gather: () => this.#metrics.gather(), now }),
       // Only a centre has followers; each machine of a cluster knows the others.
-      new NodeWatch({ store, emit, node, version, now, log }),
+      ...nodeWatching({ store, emit, node, version, now, log }),
     ];
   }
 
@@ -454,7 +465,7 @@ class ServingProcess implements RunningServer {
   async drain(graceMs: number, signal: AbortSignal): Promise<void> {
     // The other process delivers as soon as the attempts in flight have ended.
     const delivered = this.#deliverer.stop(deliveryHandOverMs);
-    await Promise.all(this.#background.map((task) => task.stop()));
+    await Promise.all(this.#running.map((task) => task.stop()));
     await Promise.all([this.#server?.drain(graceMs, signal), this.#tls?.stopOrders(), delivered]);
   }
 
@@ -463,13 +474,13 @@ class ServingProcess implements RunningServer {
     const stopped = this.#server?.stop(graceMs);
     const background = Promise.all([
       this.#deliverer.stop(graceMs),
-      ...this.#background.map((task) => task.stop()),
+      ...this.#running.map((task) => task.stop()),
       this.#tableWrites,
     ]);
     const { cut } = (await stopped) ?? { cut: 0 };
     await this.#tls?.close();
-    this.#endRotation?.();
     await background;
+    await this.#context.tasks.stop();
     // Content that still arrives is only for the cache, which is closed next.
     for (const one of [this.#instance, ...this.#previous]) one.cut();
     await this.#instance.close();
@@ -484,9 +495,9 @@ class ServingProcess implements RunningServer {
   }
 
   #tableHosts(): TableHosts {
-    const { store, logs } = this.#context;
+    const { store, logs, tasks } = this.#context;
     return new TableHosts({
-      ...{ store, newId, now, log: logs.log },
+      ...{ store, newId, now, tasks, log: logs.log },
       client: () => this.#instance.hosts,
       keyFileOf: (table) => hostKeyFiles(this.#instance.serving.config)(table),
     });
@@ -494,6 +505,7 @@ class ServingProcess implements RunningServer {
 
   #addMetrics(): void {
     this.#metrics.add(() => this.#deliverer.metrics());
+    this.#metrics.add(() => this.#context.tasks.metrics());
     this.#metrics.add(() => [...this.#rateCounts.metrics(), ...this.#spans.metrics()]);
     this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
     this.#metrics.add(() => this.#requestVisits.metrics());

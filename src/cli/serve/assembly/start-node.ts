@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { BackgroundTasks } from '../../../core/background/tasks.ts';
 import type { Config } from '../../../core/config/config.ts';
 import { openData } from '../../open-data.ts';
 import { now } from '../../../core/values/clock.ts';
@@ -24,8 +25,14 @@ export async function startNode(
   {
     store,
     signal,
+    tasks,
     emit,
-  }: { readonly store: Store; readonly signal: AbortSignal; readonly emit: Emit },
+  }: {
+    readonly store: Store;
+    readonly signal: AbortSignal;
+    readonly tasks: BackgroundTasks;
+    readonly emit: Emit;
+  },
 ): Promise<NodeService | undefined> {
   const { follows } = store.rowLog.identity();
   const { central, keyFile, role, name, place } = node;
@@ -50,7 +57,7 @@ export async function startNode(
   }
   const service = new NodeService({
     ...parts,
-    ...{ folder: data, openStore: openData, version, now, emit },
+    ...{ folder: data, openStore: openData, version, now, emit, tasks },
   });
   service.start();
   return service;

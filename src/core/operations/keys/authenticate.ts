@@ -4,8 +4,8 @@ import { addressNetwork } from '../../values/network/cidr.ts';
 import { boundScopes, boundsOf, type ApiKey, type Caller, type Scope } from '../../values/key.ts';
 import { openKey } from '../../../modules/console/sessions/session-store.ts';
 import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
-import { wrongKeyAddressesMax, wrongKeysPerMinuteMax } from '../../../modules/keys/limits.ts';
-import { createLruCache } from '../../values/lru-cache.ts';
+import { wrongKeysPerMinuteMax } from '../../../modules/keys/limits.ts';
+import { takeAll, type TokenCounter } from '../../fair/token-buckets.ts';
 import type { ClientAddress } from '../../values/network/peer.ts';
 
 const minuteMs = 60_000;
@@ -34,31 +34,19 @@ interface WrongKeys {
 
 /**
  * Counts wrong keys (docs/design/failures.md#keys: 20 a minute from one address, or IPv6 network of
- * 64 bits), for a bounded number of addresses. `monotonicMs` measures durations.
+ * 64 bits).
  */
-export function createWrongKeys({
-  monotonicMs,
-}: {
-  readonly monotonicMs: () => number;
-}): WrongKeys {
-  const times = createLruCache<readonly number[]>(wrongKeyAddressesMax);
+export function createWrongKeys(counter: TokenCounter): WrongKeys {
+  const each = { rate: 'wrong keys', intervalMs: minuteMs / wrongKeysPerMinuteMax };
   return {
     count(address) {
       const client = addressNetwork(address);
-      const nowMs = monotonicMs();
-      const recent = (times.get(client) ?? []).filter((time) => time > nowMs - minuteMs);
-      const [oldest = nowMs] = recent;
-      if (recent.length >= wrongKeysPerMinuteMax) {
-        throw new Failure(
-          'rate_limited',
-          'This address has sent too many wrong API keys. Send the right one, or wait.',
-          {
-            retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - nowMs) / 1000)),
-            limit: 'wrong_keys',
-          },
-        );
-      }
-      times.set(client, [...recent, nowMs]);
+      const retryAfterSeconds = takeAll(counter, [
+        { ...each, client, burst: wrongKeysPerMinuteMax },
+      ]);
+      if (retryAfterSeconds === 0) return;
+      const message = 'This address has sent too many wrong API keys. Send the right one, or wait.';
+      throw new Failure('rate_limited', message, { retryAfterSeconds, limit: 'wrong_keys' });
     },
   };
 }

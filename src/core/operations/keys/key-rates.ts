@@ -1,7 +1,6 @@
 import { Failure } from '../../values/failure.ts';
 import type { Caller } from '../../values/key.ts';
-import { keyRatesRemembered } from '../../../modules/keys/limits.ts';
-import { createLruCache } from '../../values/lru-cache.ts';
+import { takeAll, type TokenCounter } from '../../fair/token-buckets.ts';
 
 /** Counts the operations of each key; outlives a reload of the configuration. */
 export interface KeyRates {
@@ -9,33 +8,20 @@ export interface KeyRates {
   count(caller: Pick<Caller, 'keyId' | 'rate'>): void;
 }
 
-const secondMs = 1000;
-
 /**
- * Limits the rate of each key (docs/design/failures.md#keys) by the generic cell rate algorithm
- * (GCRA): a key may call the operations of one second at once, over any number of connections. Its
- * state is the time at which it may do so again; a refused operation does not change it.
- * `monotonicMs` measures durations. Each process counts for itself.
+ * Limits the rate of each key (docs/design/failures.md#keys): a key may call the operations of one
+ * second at once, over any number of connections; a refused operation does not count.
  */
-export function createKeyRates({ monotonicMs }: { readonly monotonicMs: () => number }): KeyRates {
-  const restedAtMs = createLruCache<number>(keyRatesRemembered);
+export function createKeyRates(counter: TokenCounter): KeyRates {
   return {
-    count({ keyId, rate }) {
-      if (keyId === undefined || rate === undefined) return;
-      const nowMs = monotonicMs();
-      const restedMs = Math.max(restedAtMs.get(keyId) ?? nowMs, nowMs) + secondMs / rate;
-      const waitMs = restedMs - nowMs - secondMs;
-      // Sums of fractions are not exact.
-      if (waitMs > secondMs / rate / 2) {
-        throw new Failure(
-          'rate_limited',
-          `This key may call ${rate} operations a second. Wait, or call fewer.`,
-          {
-            retryAfterSeconds: Math.ceil(waitMs / secondMs),
-          },
-        );
-      }
-      restedAtMs.set(keyId, restedMs);
+    count({ keyId: client, rate }) {
+      if (client === undefined || rate === undefined) return;
+      const intervalMs = 1_000 / rate;
+      const order = { rate: 'operations of a key', client, intervalMs, burst: rate };
+      const retryAfterSeconds = takeAll(counter, [order]);
+      if (retryAfterSeconds === 0) return;
+      const message = `This key may call ${rate} operations a second. Wait, or call fewer.`;
+      throw new Failure('rate_limited', message, { retryAfterSeconds });
     },
   };
 }

@@ -1,12 +1,11 @@
 import type { ClientHttp2Session } from 'node:http2';
-import type { Dispatcher } from 'undici';
 import { headerBlockBytesMax, headerFieldsMax } from '../../http/limits.ts';
 import { Failure } from '../../values/failure.ts';
+import type { OutgoingRequest, ConnectionChoice, ResponseHandler } from '../outgoing-request.ts';
 import type { ConnectionInfo } from '../connection.ts';
 import type { Connect } from '../connector.ts';
-import type { OutboundExchange } from '../exchange.ts';
 import { connectionClosed, timedOut } from '../failure.ts';
-import type { RequestExtras } from '../request-extras.ts';
+import { placeOf, type ServerPlace } from '../place.ts';
 import {
   http2IdleMs,
   http2SessionsMax,
@@ -42,21 +41,16 @@ export class Http2Client {
   }
 
   /**
-   * Sends a request and calls the exchange as undici would. With `alone`, and after close, over a
-   * session that no other request uses.
+   * Sends a request. With `alone`, and after close, over a session that no other request uses; so
+   * does one with a preamble.
    */
-  send(
-    request: Dispatcher.DispatchOptions & RequestExtras,
-    exchange: OutboundExchange,
-    how: 'pooled' | 'alone',
-  ): void {
-    const isAlone = how === 'alone' || this.#isClosed;
-    const { servername = '' } = request as { readonly servername?: string };
-    const origin = String(request.origin);
-    const key = `${origin} ${servername}`;
+  send(request: OutgoingRequest, exchange: ResponseHandler, how: ConnectionChoice): void {
+    const { origin, serverName, preamble } = request;
+    const isAlone = how === 'alone' || this.#isClosed || preamble !== undefined;
+    const key = `${origin} ${serverName ?? ''}`;
     let pool = isAlone ? undefined : this.#pools.get(key);
     if (pool === undefined) {
-      pool = new Pool(new URL(origin), servername, this.#options, () => {
+      pool = new Pool({ ...placeOf(origin, serverName), preamble }, this.#options, () => {
         if (this.#pools.get(key) === pool) this.#pools.delete(key);
       });
       if (!isAlone) this.#pools.set(key, pool);
@@ -74,8 +68,7 @@ export class Http2Client {
 
 /** The sessions with one server. */
 class Pool {
-  readonly #origin: URL;
-  readonly #serverName: string;
+  readonly #place: ServerPlace & Pick<OutgoingRequest, 'preamble'>;
   readonly #options: Http2ClientOptions;
   readonly #onEmpty: () => void;
   readonly #sessions = new Set<OpenSession>();
@@ -85,14 +78,17 @@ class Pool {
   #isClosing = false;
   readonly #ended = Promise.withResolvers<undefined>();
 
-  constructor(origin: URL, serverName: string, options: Http2ClientOptions, onEmpty: () => void) {
-    this.#origin = origin;
-    this.#serverName = serverName;
+  constructor(
+    place: ServerPlace & Pick<OutgoingRequest, 'preamble'>,
+    options: Http2ClientOptions,
+    onEmpty: () => void,
+  ) {
+    this.#place = place;
     this.#options = options;
     this.#onEmpty = onEmpty;
   }
 
-  send(request: Dispatcher.DispatchOptions & RequestExtras, exchange: OutboundExchange): void {
+  send(request: OutgoingRequest, exchange: ResponseHandler): void {
     const free = this.#free();
     if (free !== undefined) {
       this.#start(free, request, exchange);
@@ -136,11 +132,7 @@ class Pool {
     return this.#sessions.size < http2SessionsMax;
   }
 
-  #start(
-    one: OpenSession,
-    request: Dispatcher.DispatchOptions & RequestExtras,
-    exchange: OutboundExchange,
-  ): void {
+  #start(one: OpenSession, request: OutgoingRequest, exchange: ResponseHandler): void {
     if (one.session.closed || one.session.destroyed) {
       exchange.onResponseError(null, connectionClosed());
       return;
@@ -159,7 +151,6 @@ class Pool {
       const session = await this.#newSession();
       const one: OpenSession = {
         ...{ session, open: 0, hasAnswered: false, hasBrokenOff: false },
-        begin: () => undefined,
       };
       this.#sessions.add(one);
       session.setTimeout(http2IdleMs, () => {
@@ -180,23 +171,20 @@ class Pool {
   }
 
   #newSession(): Promise<ClientHttp2Session> {
-    const { host, hostname, protocol, port } = this.#origin;
-    // undici's connector expects an IPv6 address without its brackets.
-    const to = { host, hostname: hostname.replace(/^\[|\]$/g, ''), protocol, port };
-    const named = this.#serverName === '' ? {} : { servername: this.#serverName };
+    const { url } = this.#place;
     return new Promise((resolve, reject) => {
-      this.#options.connect({ ...to, ...named }, (...[error, socket]) => {
+      this.#options.connect({ ...this.#place, isHttp2: true }, (...[error, socket]) => {
         if (error !== null) {
           reject(error);
           return;
         }
-        if (protocol === 'https:' && Reflect.get(socket, 'alpnProtocol') !== 'h2') {
+        if (url.protocol === 'https:' && Reflect.get(socket, 'alpnProtocol') !== 'h2') {
           socket.destroy();
           reject(new Failure('bad_gateway', 'The source does not offer HTTP/2 over TLS (ALPN).'));
           return;
         }
         const { connect } = process.getBuiltinModule('node:http2');
-        const session = connect(this.#origin, {
+        const session = connect(url, {
           createConnection: () => socket,
           settings: { enablePush: false, maxHeaderListSize: headerBlockBytesMax },
           maxHeaderListPairs: headerFieldsMax,

@@ -1,12 +1,11 @@
 import type { ClientHttp2Session, ClientHttp2Stream, OutgoingHttpHeaders } from 'node:http2';
 import type { Readable } from 'node:stream';
-import type { Dispatcher } from 'undici';
 import type { FieldList } from '../../http/reply.ts';
 import { Failure } from '../../values/failure.ts';
-import type { Control, OutboundExchange } from '../exchange.ts';
+import type { OutgoingRequest, Control, ResponseHandler } from '../outgoing-request.ts';
 import { connectionClosed } from '../failure.ts';
+import { placeOf } from '../place.ts';
 import { RequestContent } from '../request-content.ts';
-import type { RequestExtras } from '../request-extras.ts';
 import { StalledTimer } from '../stalled-timer.ts';
 
 const noError = 0;
@@ -14,11 +13,11 @@ const refusedStream = 7;
 const cancel = 8;
 const endStreamFlag = 1;
 
-/** One request on a session; it calls its exchange as undici would. */
+/** One request on a session; it calls its handler. */
 export class Http2Request {
   /** Resolves when the stream has closed. */
   readonly closed: Promise<undefined>;
-  readonly #exchange: OutboundExchange;
+  readonly #exchange: ResponseHandler;
   readonly #stream: ClientHttp2Stream | undefined;
   readonly #timer: StalledTimer;
   readonly #control: Control;
@@ -31,12 +30,12 @@ export class Http2Request {
 
   constructor(
     session: ClientHttp2Session,
-    request: Dispatcher.DispatchOptions & RequestExtras,
-    exchange: OutboundExchange,
+    request: OutgoingRequest,
+    exchange: ResponseHandler,
     timeoutMs: number,
   ) {
     this.#exchange = exchange;
-    const limitMs = request.headersTimeout ?? timeoutMs;
+    const limitMs = request.timeoutMs ?? timeoutMs;
     this.#timer = new StalledTimer(limitMs, (error) => {
       this.#fail(error);
     });
@@ -61,31 +60,31 @@ export class Http2Request {
     }
     this.closed = this.#watch(this.#stream);
     exchange.onRequestStart(this.#control);
-    if (request.body !== null) this.#send(request, this.#stream);
+    if (request.body !== undefined) this.#send(request, this.#stream);
   }
 
-  #open(
-    session: ClientHttp2Session,
-    request: Dispatcher.DispatchOptions & RequestExtras,
-  ): ClientHttp2Stream {
-    const { method, path, origin, headers, body, trailers, expectsContinue = false } = request;
-    const { host, protocol } = new URL(String(origin));
-    const { host: authority = host, ...fields } = headersOf(headers as FieldList);
+  #open(session: ClientHttp2Session, request: OutgoingRequest): ClientHttp2Stream {
+    const { method, target, origin, body, trailers, expectsContinue = false } = request;
+    const { host, protocol } = placeOf(origin).url;
+    const { host: authority = host, ...fields } = headersOf(request.fields);
     return session.request(
       {
         ':method': method,
         ':scheme': protocol.slice(0, -1),
         ':authority': authority,
-        ':path': path,
+        ':path': target,
         ...fields,
         ...(expectsContinue && { expect: '100-continue' }),
       },
-      { endStream: body === null, waitForTrailers: body !== null && trailers !== undefined },
+      {
+        endStream: body === undefined,
+        waitForTrailers: body !== undefined && trailers !== undefined,
+      },
     );
   }
 
   #send(
-    { body, trailers, expectsContinue = false }: RequestExtras & { body?: unknown },
+    { body, trailers, expectsContinue = false }: OutgoingRequest,
     stream: ClientHttp2Stream,
   ): void {
     this.#content = new RequestContent(body as Readable, stream, {

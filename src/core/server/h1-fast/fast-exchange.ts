@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
-import type { TurnWriteBatcher } from '../../outbound/fast/turn-write-batcher.ts';
+import type { TurnWriteBatcher } from '../../outbound/h1/turn-write-batcher.ts';
 import type { Cancellation } from '../../values/cancellation.ts';
 import type { Peer } from '../../values/network/peer.ts';
 import type { Prepared, Sent } from '../../pipeline/exchange.ts';

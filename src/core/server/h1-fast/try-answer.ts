@@ -1,4 +1,4 @@
-import { TurnWriteBatcher } from '../../outbound/fast/turn-write-batcher.ts';
+import { TurnWriteBatcher } from '../../outbound/h1/turn-write-batcher.ts';
 import type { Connection, TryAnswer } from '../h1/connection.ts';
 import { FastExchange, type FastParts } from './fast-exchange.ts';
 import { fastHeadBytesMax } from './limits.ts';

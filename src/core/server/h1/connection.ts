@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestScanner } from '../../http/reading/request-scanner.ts';
 import type { Failure } from '../../values/failure.ts';
@@ -64,6 +64,8 @@ export class Connection {
   /** Resolvers of requests that wait for the response to the request before them. */
   readonly #waiting = new Set<(isOpen: boolean) => void>();
   #scanner: RequestScanner | undefined;
+  /** A request for another protocol, whose content has not arrived yet. */
+  #switching: IncomingMessage | undefined;
   /** The listeners of Node's parser for data. */
   #parsers: readonly ((chunk: Buffer) => void)[] = [];
   #headTimer: NodeJS.Timeout | undefined;
@@ -153,6 +155,13 @@ export class Connection {
     socket.removeAllListeners('data');
     // Stops Node's parser from reading the socket directly (docs/design/invariants.md).
     socket.on('data', this.#read);
+  }
+
+  /** Gives the connection away, after the rest of the content of a request. */
+  switchProtocol(message: IncomingMessage): void {
+    this.#parsedRequests += 1;
+    if (message.complete) this.reader = 'other';
+    else this.#switching = message;
   }
 
   /** Gives a whole request that has arrived earlier to Node's parser; returns what it makes. */
@@ -311,6 +320,7 @@ export class Connection {
         const before = this.#parsedRequests;
         const part = end - at === chunk.length ? chunk : chunk.subarray(at, end);
         for (const parse of this.#parsers) parse.call(socket, part);
+        if (this.#switching?.complete === true) this.reader = 'other';
         if (scanner.endsHead && this.#parsedRequests === before) this.#refuseUnparsed();
       }
       at = end;

@@ -97,9 +97,8 @@ export class Connections {
         connection.close();
       });
     });
-    const left = ({ socket }: IncomingMessage): void => {
-      const connection = this.#open.get(socket);
-      if (connection !== undefined) connection.reader = 'other';
+    const left = (message: IncomingMessage): void => {
+      this.#open.get(message.socket)?.switchProtocol(message);
     };
     server.on('upgrade', left);
     server.on('connect', left);

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { tunnelCheckMs, tunnelIdleMs } from './limits.ts';
 import { countPassedBytes } from '../../outbound/passed-bytes.ts';
-import type { OpenedWebsocket } from '../../../modules/proxy/fetcher.ts';
+import type { SwitchedProtocol } from '../../../modules/proxy/fetcher.ts';
 import type { SharedLimit } from '../../fair/shared-limit.ts';
 import { fieldText, statusLine } from '../../pipeline/response-head.ts';
 import { linger } from './refusal.ts';
@@ -14,13 +14,13 @@ interface TunnelPlace {
    * Sends the 101 to the client and joins the two connections; `head` is data that the client has
    * sent already.
    */
-  open(client: Duplex, head: Buffer, opened: OpenedWebsocket): void;
+  open(client: Duplex, head: Buffer, opened: SwitchedProtocol): void;
   release(): void;
 }
 
 /**
- * The websockets to sources. Bytes pass both ways, at the pace of the slower side. They belong to
- * the port and survive a reload.
+ * The connections to sources that have switched protocols, such as websockets. Bytes pass both
+ * ways, at the pace of the slower side. They belong to the port and survive a reload.
  */
 export class Tunnels {
   readonly #open = new Set<Tunnel>();
@@ -153,7 +153,7 @@ function untilClosed(side: Duplex): Promise<void> {
   });
 }
 
-function switchingHead({ fields }: OpenedWebsocket, nowMs: number): string {
-  const upgraded = 'Upgrade: websocket\r\nConnection: Upgrade\r\n';
+function switchingHead({ protocol, fields }: SwitchedProtocol, nowMs: number): string {
+  const upgraded = `Upgrade: ${protocol}\r\nConnection: Upgrade\r\n`;
   return `${statusLine(101)}${upgraded}${fieldText(fields, nowMs)}\r\n`;
 }

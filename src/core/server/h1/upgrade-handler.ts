@@ -1,4 +1,4 @@
-import type { Socket } from 'node:net';
+import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../../http/reply.ts';
 import { respelledReply } from '../../http/respelled.ts';
@@ -44,7 +44,7 @@ interface Upgrade extends UpgradeRequest {
 
 /**
  * Answers requests with an Upgrade, and CONNECT, after all answers before them: with a websocket of
- * the operations, with a websocket of a source, or with a refusal.
+ * the operations, with the protocol of a source, or with a refusal.
  */
 export class UpgradeHandler {
   readonly #parts: UpgradeParts;
@@ -57,7 +57,10 @@ export class UpgradeHandler {
     const { socket } = request;
     const upgrade = { ...request, start: this.#parts.start(request) };
     socket.on('error', () => socket.destroy());
-    const unfinished = this.#parts.connections.unfinished(socket);
+    // With content, `socket` is a stream over the connection.
+    const { peer } = request;
+    const unfinished =
+      peer instanceof Socket ? this.#parts.connections.unfinished(peer) : undefined;
     if (unfinished === undefined) {
       this.#begin(upgrade);
       return;
@@ -137,7 +140,7 @@ export class UpgradeHandler {
     }
   }
 
-  /** Opens the websocket at a source; resolves to the source's answer if it refuses. */
+  /** Switches to the protocol of a source; resolves to the source's answer if it refuses. */
   async #passOn(upgrade: Upgrade, incoming: IncomingRequest): Promise<Reply | undefined> {
     const { responderParts, tunnels, requestLog } = this.#parts;
     const { socket, ahead, start } = upgrade;
@@ -157,13 +160,15 @@ export class UpgradeHandler {
     const unwatch = responderParts.signedIn.watch({ incoming, visitor, end });
     if (unwatch !== undefined) socket.once('close', unwatch);
     try {
-      const opened = await site.openWebsocket({
+      const { body } = upgrade;
+      const opened = await site.upgrade({
         ...incoming.target,
-        method: 'GET',
+        method: upgrade.head.method,
         fields: withoutOwnCookies(incoming.fields),
         address: incoming.address,
         visitor,
-        body: undefined,
+        body,
+        trailers: body && (() => body.rawTrailers),
         signal: gone.signal,
       });
       if (!('connection' in opened)) return opened;
@@ -219,5 +224,8 @@ async function readContent(reply: Reply, client: Duplex): Promise<Reply> {
 }
 
 function notOpened(): Failure {
-  return new Failure('bad_gateway', 'The source does not open a websocket.');
+  return new Failure(
+    'bad_gateway',
+    'The source does not switch to the protocol, and its answer is too long.',
+  );
 }

@@ -4,19 +4,19 @@ import type { Caller } from '../../values/key.ts';
 import { servicePath } from '../../values/path.ts';
 import { hasBody } from '../../pipeline/body.ts';
 import {
+  acceptRequest,
   authenticateRequest,
   withoutUser,
   type IncomingRequest,
 } from '../../pipeline/incoming-request.ts';
 import type { Serving } from '../../pipeline/serving.ts';
+import { peerOf } from '../listening/accept.ts';
 import type { Sockets } from '../websocket/socket.ts';
 import type { UpgradeRequest } from '../../pipeline/exchange.ts';
+import { headOf } from './node-exchange.ts';
 
-/**
- * Whether a request opens a websocket with no doubt about its form (RFC 6455 §4.1, RFC 9110 §7.8);
- * the server ignores an Upgrade in any other request.
- */
-export function opensWebsocket(message: IncomingMessage): boolean {
+/** Whether a request opens a websocket with no doubt about its form (RFC 6455 §4.1). */
+function opensWebsocket(message: IncomingMessage): boolean {
   const { method, headers, httpVersion } = message;
   return (
     method === 'GET' &&
@@ -26,6 +26,32 @@ export function opensWebsocket(message: IncomingMessage): boolean {
     !hasBody(headers)
   );
 }
+
+/**
+ * Whether to act on the Upgrade of a request: it opens a websocket, or a rule forwards it to its
+ * source. The server ignores any other one (RFC 9110 §7.8).
+ */
+export function switchesProtocol(message: IncomingMessage, serving: Serving): boolean {
+  if (opensWebsocket(message)) return true;
+  const { method, headers, httpVersion } = message;
+  if (method === 'CONNECT' || httpVersion !== '1.1' || headers.expect !== undefined) return false;
+  if (hasBody(headers) && !readsContent) return false;
+  try {
+    const incoming = acceptRequest(serving, {
+      head: headOf(message),
+      peer: peerOf(message.socket),
+    });
+    const { target, fields } = incoming;
+    if (servicePath(target.path, serving.config.server.base) !== undefined) return false;
+    return serving.site.forwardsUpgrade({ ...target, fields, method: method ?? '' });
+  } catch {
+    // The answer without the Upgrade says why.
+    return false;
+  }
+}
+
+/** Whether Node's parser reads the content of a request that switches protocols. */
+const readsContent = Number(process.versions.node.split('.', 1)[0]) >= 26;
 
 /** A validated request for a websocket. */
 interface Asked extends Pick<UpgradeRequest, 'handshake' | 'socket' | 'ahead'> {

@@ -25,6 +25,7 @@ export function upgradeOf(exchange: StreamExchange, content: StreamBody): Upgrad
     head: { ...head, method: 'GET', fields: [...sent, ...Object.entries(added).flat()] },
     peer,
     socket: new UpgradedStream(exchange, content),
+    body: undefined,
     ahead: Buffer.alloc(0),
     handshake: { method: 'GET', headers: { ...firstValues(sent), ...added } },
   };

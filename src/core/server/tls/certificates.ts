@@ -3,12 +3,15 @@ import { constants } from 'node:crypto';
 import type { SecureContext, SecureContextOptions, Server, TLSSocket } from 'node:tls';
 import type { AcmeStore } from '../../../modules/acme/acme-store.ts';
 import type { CertificateState } from '../../../modules/status/server-status.ts';
+import { afterIntervals, type BackgroundTasks, type RunningTask } from '../../background/tasks.ts';
 import type { Certificate } from '../../config/config.ts';
 import { certificateWarnings } from '../../config/warnings.ts';
 import { fileChanges } from '../../config/watch.ts';
 import type { Log } from '../../report/log.ts';
 import type { Metric } from '../../report/metrics.ts';
+import { unknownAddress } from '../../values/network/peer.ts';
 import { certificateCheckMs } from '../limits.ts';
+import { peerOf } from '../listening/accept.ts';
 import { certificateState } from './certificate-states.ts';
 import type { OnDemandCertificates } from '../../../modules/acme/on-demand-certificates.ts';
 import { isPublicName } from './public-name.ts';
@@ -24,8 +27,11 @@ import {
 /** The dependencies of certificates. */
 interface Dependencies {
   readonly log: Log;
+  readonly tasks: Pick<BackgroundTasks, 'start'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  /** How often it looks for certificates that expire; by default, a few times a day. */
+  readonly checkMs?: number;
 }
 
 /**
@@ -39,28 +45,33 @@ export class Certificates {
   readonly #servers = new Set<Server>();
   /** Those of the certificates that clients need. */
   readonly clientAuthorities: ClientAuthorities;
-  readonly #expiryTimer: NodeJS.Timeout;
+  readonly #expiry: RunningTask;
   /** The certificates that ACME gets. */
   #acmeCertificates: readonly LoadedCertificate[] = [];
   #acme: AcmeStore | undefined;
   #ticketKey: Buffer | undefined;
   /** Undefined without `acme_on_demand`. */
   #onDemand: OnDemandCertificates | undefined;
-  #watch: { readonly end: AbortController; readonly over: Promise<void> } | undefined;
+  #watches: readonly RunningTask[] = [];
 
   private constructor(configured: readonly LoadedCertificate[], dependencies: Dependencies) {
     this.#configured = configured;
     this.#dependencies = dependencies;
     this.clientAuthorities = new ClientAuthorities({
       log: dependencies.log,
+      tasks: dependencies.tasks,
       changed: () => {
         this.#configureAll();
       },
     });
-    this.#expiryTimer = setInterval(() => {
-      this.#warnAll();
-    }, certificateCheckMs);
-    this.#expiryTimer.unref();
+    this.#expiry = dependencies.tasks.start({
+      name: 'certificate_expiry',
+      title: 'The warning about certificates that expire',
+      run: afterIntervals(dependencies.checkMs ?? certificateCheckMs, () => {
+        this.#warnAll();
+        return undefined;
+      }),
+    });
   }
 
   /**
@@ -93,8 +104,7 @@ export class Certificates {
     this.#acmeCertificates = loaded;
     this.#acme = acme;
     this.#onDemand = onDemand;
-    const end = new AbortController();
-    this.#watch = { end, over: this.#follow(end.signal) };
+    this.#follow();
     this.#warnAll();
   }
 
@@ -159,7 +169,8 @@ export class Certificates {
     const name = host.toLowerCase();
     const onDemand = this.isOnDemand(name) ? this.#onDemand : undefined;
     if (onDemand === undefined) return this.contextFor(name, socket);
-    return onDemand.pairFor(name, socket?.remoteAddress ?? '').then(
+    const address = socket === undefined ? unknownAddress : peerOf(socket).address;
+    return onDemand.pairFor(name, address).then(
       (pair) => {
         if (pair === undefined) return this.contextFor(name, socket);
         const asking = socket && this.clientAuthorities.contextFor(socket, name, pair);
@@ -248,7 +259,7 @@ export class Certificates {
 
   /** Stops watching the files. */
   async close(): Promise<void> {
-    clearInterval(this.#expiryTimer);
+    await this.#expiry.stop();
     await this.clientAuthorities.close();
     await this.#endWatch();
   }
@@ -278,38 +289,41 @@ export class Certificates {
   }
 
   async #endWatch(): Promise<void> {
-    this.#watch?.end.abort();
-    await this.#watch?.over;
+    await Promise.all(this.#watches.map((one) => one.stop()));
+    this.#watches = [];
   }
 
-  async #follow(signal: AbortSignal): Promise<void> {
+  #follow(): void {
     const files = this.#configured.flatMap((one) =>
       one.files === undefined ? [] : [one.files.certFile, one.files.keyFile],
     );
-    const acme = this.#acmeCertificates;
-    try {
-      await Promise.all([
-        files.length > 0 &&
-          this.#reloadAfter(
-            fileChanges(() => files, signal),
-            this.#configured,
-          ),
-        acme.length > 0 && this.#acme && this.#reloadAfter(this.#acme.changes(signal), acme),
-      ]);
-    } catch (error) {
-      const message =
-        'The server cannot watch the files of certificates. Restart it to read them again.';
-      this.#dependencies.log.error({ err: error }, message);
-    }
+    const [acme, own] = [this.#acmeCertificates, this.#configured];
+    const store = this.#acme;
+    this.#watches = [
+      ...(files.length > 0 ? [this.#watch(own, (signal) => fileChanges(() => files, signal))] : []),
+      ...(acme.length > 0 && store !== undefined
+        ? [this.#watch(acme, (signal) => store.changes(signal))]
+        : []),
+    ];
   }
 
-  async #reloadAfter(
-    changes: AsyncIterator<unknown>,
+  /** Reads certificates again after each change, the first of which is the begin of the watch. */
+  #watch(
     certificates: readonly LoadedCertificate[],
-  ): Promise<void> {
-    while ((await changes.next()).done !== true) {
-      for (const loaded of certificates) await this.#reload(loaded);
-    }
+    changesUntil: (signal: AbortSignal) => AsyncIterator<unknown>,
+  ): RunningTask {
+    return this.#dependencies.tasks.start({
+      name: 'certificate_watch',
+      title: 'The watch of the files of certificates',
+      meanwhile: 'The certificates that are in use stay.',
+      run: async (signal, well) => {
+        const changes = changesUntil(signal);
+        while ((await changes.next()).done !== true) {
+          for (const loaded of certificates) await this.#reload(loaded);
+          well();
+        }
+      },
+    });
   }
 
   /** Replaces the pair in use by the pair that is stored, if that is usable. */

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { afterIntervals, type Task } from '../../background/tasks.ts';
 import { ticketKeyMs } from '../limits.ts';
 
 /** A name and two secrets, as `setTicketKeys` of node:tls takes them. */
@@ -30,16 +31,17 @@ export class TicketKey {
   }
 
   /**
-   * Replaces the key every `ticketKeyMs` from now on: who learns a key can read no sessions from
-   * before it. Returns the function that ends this.
+   * Replaces the key at intervals from now on: who learns a key can read no sessions from before
+   * it.
    */
-  rotate(): () => void {
-    const timer = setInterval(() => {
-      this.replace();
-    }, ticketKeyMs);
-    timer.unref();
-    return () => {
-      clearInterval(timer);
+  rotation(everyMs = ticketKeyMs): Task {
+    return {
+      name: 'ticket_key',
+      title: 'The rotation of the key of session tickets',
+      run: afterIntervals(everyMs, () => {
+        this.replace();
+        return undefined;
+      }),
     };
   }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
+import type { BackgroundTasks } from '../../background/tasks.ts';
 import { now } from '../../values/clock.ts';
 import type { AcmeStore } from '../../../modules/acme/acme-store.ts';
 import { AcmeFolder } from '../../../modules/acme/folder.ts';
@@ -22,6 +23,7 @@ import type { TicketKey } from './ticket-key.ts';
 interface TlsParts {
   readonly config: Config;
   readonly log: Log;
+  readonly tasks: BackgroundTasks;
   /** Whether this process, of several, runs ACME and logs the state of certificates. */
   readonly isPrimary: boolean;
   /** The log that the nodes of a cluster share; undefined for a single machine. */
@@ -48,10 +50,11 @@ export interface Tls {
 export async function openTls(parts: TlsParts): Promise<Tls> {
   const { config, isPrimary } = parts;
   const log = isPrimary ? parts.log : silentLog;
+  const { tasks } = parts;
   const { certificates: files, acme: settings } = config.tls;
   const acme = await openAcme({ ...parts, log }, settings);
   const onDemand = acme.onDemand?.certificates;
-  const certificates = await Certificates.open(files, acme.store, { log, now }, onDemand);
+  const certificates = await Certificates.open(files, acme.store, { log, now, tasks }, onDemand);
   await certificates.clientAuthorities.set(config.access);
   parts.ticketKey.follow((key) => {
     certificates.setTicketKey(key);
@@ -124,7 +127,7 @@ class OpenTls implements Tls {
   }
 
   start(): void {
-    const { config, log, isPrimary } = this.#parts;
+    const { config, log, isPrimary, tasks } = this.#parts;
     const { store, cluster, onDemand } = this.#acme;
     if (store === undefined || !isPrimary || !managesHosts(config.server, this.#settings)) return;
     const { onDemandRate: ordersPerMinute, onDemandMax: namesMax } = this.#settings;
@@ -135,6 +138,7 @@ class OpenTls implements Tls {
       challenges: challengesFor(config.server.listen),
       dns: createDnsRecords(this.#settings),
       log,
+      tasks,
       now,
       random: Math.random,
       order: orderCertificate,

@@ -2,7 +2,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
 import { taskSignMs, taskTakeOverMs, taskRetryMs } from '../../../core/log/limits.ts';
-import { setTimeout as delay } from 'node:timers/promises';
+import { pause } from '../../../core/background/retry-loop.ts';
 
 /** A task that one node of a cluster does at a time, and where the database `delivery` has it. */
 interface SharedTask {
@@ -204,18 +204,13 @@ export function tasksIn({
   return deliverer === undefined ? named : [{ task: 'webhooks', member: deliverer }, ...named];
 }
 
-/** The work of a node while it has the turn of a task. */
-interface TurnWork {
-  /** Does the task until the signal aborts, because the node stops or has lost the turn. */
-  readonly work: (signal: AbortSignal) => Promise<void>;
-  /** Called with an error of the shared log or of the task, each time; it is tried again. */
-  readonly failed: (error: unknown) => void;
-}
-
-/** Does a task of the cluster whenever this node has its turn, until the signal aborts. */
+/**
+ * Does a task of the cluster whenever this node has its turn, until the signal aborts; that of
+ * `work` also aborts when the turn is lost. Rejects as the shared log and `work` do.
+ */
 export async function doInTurn(
   task: ClusterTask,
-  { work, failed }: TurnWork,
+  work: (signal: AbortSignal) => Promise<void>,
   signal: AbortSignal,
 ): Promise<void> {
   while (!signal.aborted) {
@@ -230,14 +225,9 @@ export async function doInTurn(
         await task.release();
       }
     } catch (error) {
-      const isOthers = error instanceof Failure && error.code === 'conflict';
-      if (!isOthers && !isAborted(signal)) failed(error);
+      // Another node has the turn, or has taken it over.
+      if (!(error instanceof Failure) || error.code !== 'conflict') throw error;
     }
-    await delay(taskRetryMs, undefined, { signal }).catch(() => undefined);
+    await pause(taskRetryMs, signal);
   }
-}
-
-/** A function, because the signal may abort during an await. */
-function isAborted({ aborted }: AbortSignal): boolean {
-  return aborted;
 }

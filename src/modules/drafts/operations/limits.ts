@@ -14,8 +14,6 @@ export const previewSecondsMax = 90 * 86_400;
 export const momentCharactersMax = 64;
 /** How often the clock is looked at while a draft waits for its time: clocks can be moved. */
 export const scheduleLookMs = 1_000;
-/** How long a server waits after a failure to write what has become of a schedule. */
-export const scheduleRetryMs = 5_000;
 /** Rows of the log that are read to find whether a draft has changed; of more, drafts are read. */
 export const scheduleRowsMax = 1_000;
 /** Rows of a page of draft.list and of draft.changes. */

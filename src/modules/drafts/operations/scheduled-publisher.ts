@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import type { Task } from '../../../core/background/tasks.ts';
 import type { Config } from '../../../core/config/config.ts';
 import { waitingSchedule, type DraftSchedule, type SiteDraft } from '../draft.ts';
 import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
@@ -8,7 +8,7 @@ import type { Log } from '../../../core/report/log.ts';
 import { backgroundPollMs } from '../../../core/log/limits.ts';
 import { doInTurn } from '../../cluster/log/task-turn.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { scheduleLookMs, scheduleRetryMs, scheduleRowsMax } from './limits.ts';
+import { scheduleLookMs, scheduleRowsMax } from './limits.ts';
 import { hasMoreRecords, requireFamilies, runPublish, type PublishRequest } from './publish.ts';
 import type { WriteReport } from '../../../core/operations/records/commit-once.ts';
 
@@ -133,77 +133,51 @@ function recordFailure(
  * Publishes drafts at their times while a server runs; what fell due before, at its start. Of the
  * nodes of a cluster, one does it at a time.
  */
-export class ScheduledPublisher {
-  readonly #parts: ScheduleParts;
-  readonly #stopping = new AbortController();
-  #running: Promise<void> | undefined;
+export function scheduledPublishing(parts: ScheduleParts): Task {
+  const turn = parts.store.shared?.task('schedules');
+  return {
+    name: 'scheduled_publishing',
+    title: 'The publication of drafts at their times',
+    run: (signal, well) => {
+      const work = (until: AbortSignal): Promise<void> => publishUntil(parts, until, well);
+      return turn === undefined ? work(signal) : doInTurn(turn, work, signal);
+    },
+  };
+}
 
-  constructor(parts: ScheduleParts) {
-    this.#parts = parts;
-  }
-
-  start(): void {
-    this.#running ??= this.#begin(this.#stopping.signal);
-  }
-
-  /** Resolves when it publishes nothing any more; another process continues. */
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
-  }
-
-  #begin(signal: AbortSignal): Promise<void> {
-    const { store, log } = this.#parts;
-    if (store.shared === undefined) return this.#publishUntil(signal);
-    const failed = (error: unknown): void => {
-      log.debug({ err: error }, 'Cannot get the turn to publish drafts.');
-    };
-    const work = (turn: AbortSignal): Promise<void> => this.#publishUntil(turn);
-    return doInTurn(store.shared.task('schedules'), { work, failed }, signal);
-  }
-
-  async #publishUntil(signal: AbortSignal): Promise<void> {
-    const { store, log } = this.#parts;
-    let waiting: readonly Waiting[] = [];
-    let seen: number | undefined;
-    while (!signal.aborted) {
-      try {
-        store.refresh();
-        const seq = store.seq();
-        if (seen === undefined || hasDraftRow(store, seen, seq)) waiting = waitingDrafts(store);
-        seen = seq;
-        await publishDue(this.#parts, waiting, signal);
-        await this.#waitForNext(seq, waiting[0]?.schedule, signal);
-      } catch (error) {
-        if (isAborted(signal)) return;
-        log.warn({ err: error }, 'Cannot publish drafts at their times. Retrying in 5 s.');
-        await delay(scheduleRetryMs, undefined, { signal, ref: false }).catch(() => undefined);
-        [seen, waiting] = [undefined, []];
-      }
-    }
-  }
-
-  /** Waits for the next schedule, or until the log has more rows. */
-  async #waitForNext(
-    seq: number,
-    next: DraftSchedule | undefined,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const { store, now } = this.#parts;
-    if (next === undefined) {
-      await store.waitForRows(seq, signal, backgroundPollMs);
-      return;
-    }
-    // The clock may be moved meanwhile, and a timer takes no more than 2^31 ms.
-    const ms = Math.min(Math.max(Date.parse(next.at) - now(), 0), scheduleLookMs);
-    const turn = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
-    await store.waitForRows(seq, turn, backgroundPollMs);
+async function publishUntil(
+  parts: ScheduleParts,
+  signal: AbortSignal,
+  well: () => void,
+): Promise<void> {
+  const { store } = parts;
+  let waiting: readonly Waiting[] = [];
+  let seen: number | undefined;
+  while (!signal.aborted) {
+    store.refresh();
+    const seq = store.seq();
+    if (seen === undefined || hasDraftRow(store, seen, seq)) waiting = waitingDrafts(store);
+    seen = seq;
+    await publishDue(parts, waiting, signal);
+    well();
+    await waitForNext(parts, { seq, next: waiting[0]?.schedule }, signal);
   }
 }
 
-/** A function, because the signal may abort during an await. */
-function isAborted({ aborted }: AbortSignal): boolean {
-  return aborted;
+/** Waits for the next schedule, or until the log has more rows. */
+async function waitForNext(
+  { store, now }: ScheduleParts,
+  { seq, next }: { readonly seq: number; readonly next: DraftSchedule | undefined },
+  signal: AbortSignal,
+): Promise<void> {
+  if (next === undefined) {
+    await store.waitForRows(seq, signal, backgroundPollMs);
+    return;
+  }
+  // The clock may be moved meanwhile, and a timer takes no more than 2^31 ms.
+  const ms = Math.min(Math.max(Date.parse(next.at) - now(), 0), scheduleLookMs);
+  const turn = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+  await store.waitForRows(seq, turn, backgroundPollMs);
 }
 
 /** Whether a row of the log after one seq, up to another, may have changed a draft. */

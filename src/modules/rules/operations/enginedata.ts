@@ -1,3 +1,4 @@
+import { unixSpelling } from '../../../core/values/network/unix-socket.ts';
 import type { ErrorObject } from 'ajv';
 import formSchema from '../../../../public/engines/form.schema.json' with { type: 'json' };
 import htmlSchema from '../../../../public/engines/html.schema.json' with { type: 'json' };
@@ -63,7 +64,7 @@ export function enginedataProblems(
   const { source, target } = value;
   if (kind === 'content.fetch' && source !== undefined && !hasProblem('source')) {
     if (![source].flat().every((one) => parseSource(one) !== undefined)) {
-      problems.push(memberProblem(['source'], value, 'bad_format', `has to be ${sourceWords}`));
+      problems.push(memberProblem(['source'], value, 'bad_format', sourceCure(source)));
     }
   }
   if (kind === 'content.fetch') problems.push(...wordProblems(value, hasProblem));
@@ -79,6 +80,17 @@ export function enginedataProblems(
     problems.push(...unknownMembers(schema, closed, 'enginedata'));
   }
   return problems;
+}
+
+/** What a source has to be, with the spelling of a unix socket that was meant. */
+function sourceCure(source: Json): string {
+  const meant = [source]
+    .flat()
+    .flatMap((one) =>
+      typeof one === 'string' ? (unixSpelling(one.replaceAll('*', 'x')) ?? []) : [],
+    );
+  if (meant.length > 0) return 'has to be `unix:/run/app.sock` for a unix socket, without http://';
+  return `has to be ${sourceWords}`;
 }
 
 /** The problems of the members of content.fetch whose words a schema cannot describe. */

@@ -9,7 +9,8 @@ const sourceText = { type: 'string', maxLength: 4096 } as const;
 const status = { type: 'integer', minimum: 200, maximum: 599 } as const;
 /** What a source has to be. */
 export const sourceWords =
-  'an absolute http or https URL without a user, with at most one *, after the host';
+  'an absolute http or https URL without a user, or a unix socket such as unix:/run/app.sock:/*, ' +
+  'with at most one *, in its path or query';
 
 /**
  * The schemas of enginedata by kind (docs/design/rendering.md#generic-pages,
@@ -50,7 +51,8 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
       methods: {
         type: 'array',
         description:
-          'the methods that are passed on, GET and HEAD by default; UPGRADE means websockets',
+          'the methods that are passed on, GET and HEAD by default; UPGRADE means websockets and ' +
+          'other protocols',
         minItems: 1,
         maxItems: 32,
         items: {

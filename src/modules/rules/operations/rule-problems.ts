@@ -1,5 +1,5 @@
 import { nearestName } from '../../../core/values/nearest.ts';
-import type { Cidr } from '../../../core/values/network/cidr.ts';
+import type { PrivatePlace } from '../../../core/values/network/unix-socket.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { servicePath } from '../../../core/values/path.ts';
 import { Failure, type Problem, type ProblemReason } from '../../../core/values/failure.ts';
@@ -20,8 +20,8 @@ export interface RuleChecks {
   readonly accessNames?: ReadonlySet<string> | undefined;
   /** Prefix before `/svc1`; undefined in an import, which knows no site. */
   readonly base: string | undefined;
-  /** Private networks that content.fetch may connect to; undefined in an import. */
-  readonly allowPrivate: readonly Cidr[] | undefined;
+  /** Private networks and sockets that content.fetch may connect to; undefined in an import. */
+  readonly allowPrivate: readonly PrivatePlace[] | undefined;
 }
 
 /**

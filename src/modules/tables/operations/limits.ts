@@ -5,7 +5,5 @@ export const tableBytesMax = 1_200_000;
  * row counts as several.
  */
 export const rowsCheckedAtOnce = 100;
-/** How long a process waits after a failure to move rows. */
-export const rowCheckRetryMs = 5_000;
 /** Rows that the report of a schema change lists; it counts the others. */
 export const reportedRowsMax = 20;

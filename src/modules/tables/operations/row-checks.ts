@@ -1,11 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { isAborted } from '../../../core/background/retry-loop.ts';
+import type { Task } from '../../../core/background/tasks.ts';
 import { backgroundPollMs } from '../../../core/log/limits.ts';
 import type { LoggedDraft, Store } from '../../../core/log/store.ts';
-import { reasonOf, type Log } from '../../../core/report/log.ts';
+import type { Log } from '../../../core/report/log.ts';
 import type { StoredTable } from '../table.ts';
 import { examinedRecords } from '../../../core/operations/records/list.ts';
 import { rowTable } from '../rows/compiled-tables.ts';
-import { rowCheckRetryMs, rowsCheckedAtOnce } from './limits.ts';
+import { rowsCheckedAtOnce } from './limits.ts';
 import { rowCorrection } from './schema-change.ts';
 
 /** The progress of a check of the rows of a table. */
@@ -18,9 +20,7 @@ export interface RowCheckProgress {
 
 /** Checks the rows of tables with a changed schema, in the background. */
 export interface RowChecks {
-  start(): void;
-  /** Resolves when the transaction that runs has ended. */
-  stop(): Promise<void>;
+  readonly task: Task;
   progress(): readonly RowCheckProgress[];
 }
 
@@ -38,17 +38,12 @@ export function createRowChecks({
   readonly store: Store;
   readonly log: Log;
 }): RowChecks {
-  const stopped = new AbortController();
   const running = new Map<string, RowCheckProgress>();
-  let loop: Promise<void> = Promise.resolve();
-  const parts = { store, log, running, signal: stopped.signal };
   return {
-    start() {
-      loop = checkTables(parts);
-    },
-    async stop() {
-      stopped.abort();
-      await loop;
+    task: {
+      name: 'row_checks',
+      title: 'The check of rows after a change of a schema',
+      run: (signal, well) => checkTables({ store, log, running, signal }, well),
     },
     progress: () => [...running.values()],
   };
@@ -61,30 +56,20 @@ interface CheckParts {
   readonly signal: AbortSignal;
 }
 
-async function checkTables(parts: CheckParts): Promise<void> {
-  const { store, log, signal } = parts;
+async function checkTables(parts: CheckParts, well: () => void): Promise<void> {
+  const { store, signal } = parts;
   let seen = -1;
   while (!signal.aborted) {
-    try {
-      store.refresh();
-      const seq = store.seq();
-      if (seq !== seen) {
-        const pending = [...store.tablesAfter('')].filter(({ table }) => table.rows_pending);
-        for (const stored of pending) await checkRows(stored, parts);
-        seen = seq;
-      }
-      await store.waitForRows(seen, signal, backgroundPollMs);
-    } catch (error) {
-      if (hasEnded(signal)) return;
-      const reason = reasonOf(error);
-      log.warn({ reason }, 'Cannot check rows after a change of a schema. Retrying in 5 s.');
-      await delay(rowCheckRetryMs, undefined, { signal }).catch(() => undefined);
+    store.refresh();
+    const seq = store.seq();
+    if (seq !== seen) {
+      const pending = [...store.tablesAfter('')].filter(({ table }) => table.rows_pending);
+      for (const stored of pending) await checkRows(stored, parts);
+      seen = seq;
     }
+    well();
+    await store.waitForRows(seen, signal, backgroundPollMs);
   }
-}
-
-function hasEnded(signal: AbortSignal): boolean {
-  return signal.aborted;
 }
 
 /** Checks all rows of a table, unless its definition changes meanwhile: then it begins again. */
@@ -104,7 +89,7 @@ async function checkRows(stored: StoredTable, parts: CheckParts): Promise<void> 
         if (written === undefined) return;
         moved += written;
       } else await delay(0);
-      if (hasEnded(signal)) return;
+      if (isAborted(signal)) return;
       if (slice.isEnd) break;
     }
     await store.commit(rowChecksAuthor, (reads) => {

@@ -1,8 +1,8 @@
 import { addressNetwork } from '../../../core/values/network/cidr.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { createLruCache } from '../../../core/values/lru-cache.ts';
+import { takeAll, type TokenCounter } from '../../../core/fair/token-buckets.ts';
 import type { Metric } from '../../../core/report/metrics.ts';
-import { anonymousAddressesMax, anonymousWritesPerMinuteMax } from './limits.ts';
+import { anonymousWritesPerMinuteMax } from './limits.ts';
 
 /** Limits the writes of callers without a key or user, and counts the discarded ones. */
 export interface AnonymousWrites {
@@ -16,30 +16,20 @@ export interface AnonymousWrites {
 const minuteMs = 60_000;
 
 /**
- * Limits the anonymous writes of each address, or IPv6 network of 64 bits, over a sliding minute,
- * for a bounded number of addresses. It outlives a reload of the configuration; each process counts
- * for itself. `monotonicMs` measures durations.
+ * Limits the anonymous writes of each address, or IPv6 network of 64 bits. It outlives a reload of
+ * the configuration.
  */
-export function createAnonymousWrites({
-  monotonicMs,
-}: {
-  readonly monotonicMs: () => number;
-}): AnonymousWrites {
-  const times = createLruCache<readonly number[]>(anonymousAddressesMax);
+export function createAnonymousWrites(counter: TokenCounter): AnonymousWrites {
   let discarded = 0;
+  const intervalMs = minuteMs / anonymousWritesPerMinuteMax;
   return {
     count(address) {
       const client = addressNetwork(address);
-      const nowMs = monotonicMs();
-      const recent = (times.get(client) ?? []).filter((time) => time > nowMs - minuteMs);
-      const [oldest = nowMs] = recent;
-      if (recent.length >= anonymousWritesPerMinuteMax) {
-        throw new Failure('rate_limited', 'This address has sent too many forms. Wait a minute.', {
-          retryAfterSeconds: Math.max(1, Math.ceil((oldest + minuteMs - nowMs) / 1000)),
-          limit: 'anonymous_writes',
-        });
-      }
-      times.set(client, [...recent, nowMs]);
+      const order = { rate: 'forms', client, intervalMs, burst: anonymousWritesPerMinuteMax };
+      const retryAfterSeconds = takeAll(counter, [order]);
+      if (retryAfterSeconds === 0) return;
+      const message = 'This address has sent too many forms. Wait a minute.';
+      throw new Failure('rate_limited', message, { retryAfterSeconds, limit: 'anonymous_writes' });
     },
     discard() {
       discarded += 1;

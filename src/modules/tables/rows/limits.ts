@@ -4,8 +4,6 @@ const MIB = 1024 * 1024;
 export const rowBytesMax = 4 * MIB;
 /** Writes without a key or user that one address may send in a minute. */
 export const anonymousWritesPerMinuteMax = 30;
-/** The most addresses for which anonymous writes are counted. */
-export const anonymousAddressesMax = 10_000;
 /** Values of one `in`. */
 export const inValuesMax = 100;
 /** Fields of one `where`. */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Failure } from '../../../../src/core/values/failure.ts';
+import { TokenBuckets } from '../../../../src/core/fair/token-buckets.ts';
 import { createKeyRates } from '../../../../src/core/operations/keys/key-rates.ts';
 import { startSite, type Answer } from '../../../harness.ts';
 import { transports } from '../../../modules/status/transports.ts';
@@ -26,7 +27,7 @@ suite('the rate of a key', () => {
   for (const rate of [1, 3, 7, 1000, 30_011]) {
     test(`of ${rate}: a second's worth at once, and as much after each second`, () => {
       let nowMs = 5;
-      const rates = createKeyRates({ monotonicMs: () => nowMs });
+      const rates = createKeyRates(new TokenBuckets({ monotonicMs: () => nowMs }));
       const caller = { keyId: 'a', rate };
       assert.deepEqual(burst(rates, 2 * rate, caller), [rate, 1]);
       assert.deepEqual(burst(rates, 1, { keyId: 'b', rate }), [1, undefined]);
@@ -41,14 +42,14 @@ suite('the rate of a key', () => {
 
   test('is restored one operation at a time', () => {
     let nowMs = 0;
-    const rates = createKeyRates({ monotonicMs: () => nowMs });
+    const rates = createKeyRates(new TokenBuckets({ monotonicMs: () => nowMs }));
     assert.deepEqual(burst(rates, 9, { keyId: 'a', rate: 4 }), [4, 1]);
     nowMs += 250;
     assert.deepEqual(burst(rates, 9, { keyId: 'a', rate: 4 }), [1, 1]);
   });
 
   test('does not limit callers without a key or a rate', () => {
-    const rates = createKeyRates({ monotonicMs: () => 0 });
+    const rates = createKeyRates(new TokenBuckets({ monotonicMs: () => 0 }));
     assert.deepEqual(burst(rates, 99, { keyId: undefined, rate: undefined }), [99, undefined]);
     assert.deepEqual(burst(rates, 99, { keyId: 'a', rate: undefined }), [99, undefined]);
   });

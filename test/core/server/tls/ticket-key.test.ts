@@ -6,7 +6,6 @@ import type { AddressInfo } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { join } from 'node:path';
 import { suite, test, type TestContext } from 'node:test';
-import { ticketKeyMs } from '../../../../src/core/server/limits.ts';
 import { silentLog } from '../../../../src/core/report/log.ts';
 import { Certificates } from '../../../../src/core/server/tls/certificates.ts';
 import { TicketKey } from '../../../../src/core/server/tls/ticket-key.ts';
@@ -14,6 +13,7 @@ import { createAuthority } from '../../../certificates.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { tlsVersions, visit } from './sessions.ts';
 import { startTlsSite } from './tls-rig.ts';
+import { testTasks } from '../../../core/background/test-tasks.ts';
 
 const authority = createAuthority();
 
@@ -25,7 +25,7 @@ async function startServers(t: TestContext, keys: readonly TicketKey[]) {
   await writeFile(files.certFile, pair.cert);
   await writeFile(files.keyFile, pair.key);
   const ports = keys.map(async (key) => {
-    const dependencies = { log: silentLog, now: Date.now };
+    const dependencies = { log: silentLog, now: Date.now, tasks: testTasks() };
     const certificate = { host: undefined, ...files };
     const certificates = await Certificates.open([certificate], undefined, dependencies);
     t.after(() => certificates.close());
@@ -80,16 +80,17 @@ suite('the key of session tickets', () => {
     });
   }
 
-  test('is replaced at intervals, until the server stops', (t) => {
-    t.mock.timers.enable({ apis: ['setInterval'] });
-    const key = new TicketKey();
+  test('is replaced at intervals, until the server stops', async () => {
     const seen: string[] = [];
-    key.follow((bytes) => seen.push(bytes.toString('hex')));
-    const end = key.rotate();
-    t.mock.timers.tick(3 * ticketKeyMs);
-    end();
-    t.mock.timers.tick(3 * ticketKeyMs);
-    assert.equal(seen.length, 4);
+    const key = new TicketKey();
+    const replaced = Promise.withResolvers<undefined>();
+    key.follow((bytes) => {
+      if (seen.push(bytes.toString('hex')) === 4) replaced.resolve(undefined);
+    });
+    const running = testTasks().start(key.rotation(1));
+    await replaced.promise;
+    await running.stop();
+    await running.over;
     assert.equal(new Set(seen).size, 4);
     assert.equal(seen.at(-1), key.current.toString('hex'));
   });

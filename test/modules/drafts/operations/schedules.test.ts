@@ -3,7 +3,7 @@ import { suite, test } from 'node:test';
 import { runPublish } from '../../../../src/modules/drafts/operations/publish.ts';
 import {
   publishDue,
-  ScheduledPublisher,
+  scheduledPublishing,
   waitingDrafts,
   type ScheduleParts,
 } from '../../../../src/modules/drafts/operations/scheduled-publisher.ts';
@@ -13,6 +13,7 @@ import { startSite, type Answer, type TestSite } from '../../../harness.ts';
 import type { Cleaning } from '../../../folder.ts';
 import { commit, inserted, scratchStore } from '../../../core/log/scratch.ts';
 import { scheduleParts } from './schedule-parts.ts';
+import { testTasks } from '../../../core/background/test-tasks.ts';
 
 const draft = 'spring';
 const future = '2999-12-01T08:00';
@@ -201,15 +202,14 @@ suite('what is due', () => {
     const { store, clock, parts } = await storeWithClock(t);
     await scheduled(store, draft, '2026-11-02T00:00:00.000Z');
     clock.ms = Date.UTC(2026, 10, 3);
-    const publisher = new ScheduledPublisher(parts());
     const end = new AbortController();
     t.after(() => {
       end.abort();
     });
     const seq = store.seq();
-    publisher.start();
+    const { stop } = testTasks().start(scheduledPublishing(parts()));
     await store.waitForRows(seq, end.signal);
-    await publisher.stop();
+    await stop();
     assert.equal(store.draft(draft)?.state, 'published');
   });
 

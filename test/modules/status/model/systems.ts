@@ -13,6 +13,7 @@ import { uptimeMs } from '../../../../src/core/values/clock.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { Caller, Scope } from '../../../../src/core/values/key.ts';
+import { TokenBuckets } from '../../../../src/core/fair/token-buckets.ts';
 import { StateWatcher } from '../../../../src/modules/status/state-watcher.ts';
 import { stateVersions } from '../../../../src/modules/status/state-versions.ts';
 import { LiveAccess } from '../../../../src/modules/status/live-access.ts';
@@ -46,6 +47,7 @@ import { someVisitor } from '../../../visitor.ts';
 import { asText } from './values.ts';
 import { tableName, tableSchema } from './views.ts';
 import type { Answer, Request, World } from './world.ts';
+import { testTasks } from '../../../core/background/test-tasks.ts';
 
 /** The system under test: a server, or its operations alone. */
 export interface System {
@@ -127,6 +129,7 @@ function composed(
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     version: 'test',
     emit: () => Promise.resolve(),
+    tasks: testTasks(),
     content: {
       publicFiles,
       consoleFiles: new Map(),
@@ -146,12 +149,12 @@ function composed(
       statistics: new SourceStatistics({ now: Date.now }),
     },
     callers: {
-      wrongKeys: createWrongKeys({ monotonicMs }),
+      wrongKeys: createWrongKeys(new TokenBuckets({ monotonicMs })),
       passwords: new Passwords({ monotonicMs }),
-      keyRates: createKeyRates({ monotonicMs }),
+      keyRates: createKeyRates(new TokenBuckets({ monotonicMs })),
       rates: { take: () => assert.fail(), isElsewhere: false, counts: new RateCounts() },
       keyUses: { note: () => undefined, last: () => new Map() },
-      anonymousWrites: createAnonymousWrites({ monotonicMs }),
+      anonymousWrites: createAnonymousWrites(new TokenBuckets({ monotonicMs })),
       visits: {
         count: () => undefined,
         flush: () => Promise.resolve(),
@@ -186,6 +189,7 @@ function composed(
       memory: () => memoryUse([]),
       hostStates: () => [],
       rowChecks: () => [],
+      tasks: () => [],
       spans: new SpanCounts({ log: silentLog, now: Date.now }),
     },
   });

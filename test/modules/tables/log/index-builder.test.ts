@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLog } from '../../../../src/core/report/log.ts';
-import { IndexBuilder } from '../../../../src/modules/tables/log/index-builder.ts';
+import { indexBuilding } from '../../../../src/modules/tables/log/index-builder.ts';
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
+import { testTasks } from '../../../core/background/test-tasks.ts';
 
 test('a running server builds the indexes that a change of a table needs', async (t) => {
   const store = await scratchStore(t);
@@ -19,11 +20,10 @@ test('a running server builds the indexes that a change of a table needs', async
       if (message.startsWith('Built')) built.resolve(message);
     },
   };
-  const builder = new IndexBuilder({ store, log });
-  builder.start();
+  const { stop } = testTasks().start(indexBuilding({ store, log }));
   await commit(store, { ...table, action: 'edit', data: { index: ['price'] } });
   assert.equal(await built.promise, 'Built the index price of lamps.');
-  await builder.stop();
+  await stop();
   assert.deepEqual(store.indexBuilds(), []);
   assert.deepEqual(
     [...store.rowsByIndex('lamps', { field: 'price' })].map(({ id }) => id),

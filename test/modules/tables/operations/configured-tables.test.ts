@@ -12,6 +12,7 @@ import { silentLog } from '../../../../src/core/report/log.ts';
 import { openStore } from '../../../../src/core/log/open.ts';
 import { temporaryFolder, writeFiles } from '../../../folder.ts';
 import { readTestConfig, startSite, type TestSite } from '../../../harness.ts';
+import { testTasks } from '../../../core/background/test-tasks.ts';
 
 const schema = (price: object, more: object = {}) => ({
   type: 'object',
@@ -110,11 +111,11 @@ test('a schema that changes while the server is stopped moves the values at the 
   assert.equal(store.row(id)?.row.price, 1.5);
   assert.equal(store.table('products')?.table.rows_pending, true);
   const checks = createRowChecks({ store, log: silentLog });
-  checks.start();
+  const { stop } = testTasks().start(checks.task);
   while (store.table('products')?.table.rows_pending === true) {
     await store.waitForRows(store.seq(), AbortSignal.timeout(10_000), 10);
   }
-  await checks.stop();
+  await stop();
   assert.deepEqual(store.row(id)?.row._unknowns_, { price: 1.5 });
   await store.close();
 });

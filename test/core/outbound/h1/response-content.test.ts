@@ -6,7 +6,7 @@ import {
   ChunkedContent,
   CloseDelimitedContent,
   SizedContent,
-} from '../../../../src/core/outbound/fast/response-content.ts';
+} from '../../../../src/core/outbound/h1/response-content.ts';
 
 /** Reads content that arrives in pieces. */
 function read(pieces: readonly Buffer[]): {

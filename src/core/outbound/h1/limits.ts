@@ -10,3 +10,5 @@ export const outboundIdleMarginSeconds = 2;
 export const outboundCheckMs = 1_000;
 /** The buffer that all connections without TLS are read into. */
 export const outboundReadBytes = 64 * KIB;
+/** Content of a request that waits for its connection. */
+export const framedContentBytesMax = 64 * KIB;

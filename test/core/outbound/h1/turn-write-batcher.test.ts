@@ -3,8 +3,8 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
 import { text } from 'node:stream/consumers';
-import { corkedConnectionsMax } from '../../../../src/core/outbound/fast/limits.ts';
-import { TurnWriteBatcher } from '../../../../src/core/outbound/fast/turn-write-batcher.ts';
+import { corkedConnectionsMax } from '../../../../src/core/outbound/h1/limits.ts';
+import { TurnWriteBatcher } from '../../../../src/core/outbound/h1/turn-write-batcher.ts';
 
 interface Pair {
   readonly server: Socket;

@@ -1,62 +1,105 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { headerBlockBytesMax } from '../../../../src/core/http/limits.ts';
+import type { OutgoingRequest } from '../../../../src/core/outbound/outgoing-request.ts';
+import { requestCode } from '../../../../src/core/outbound/failure.ts';
 import {
-  getHead,
   HeadReader,
-  parseResponseHead,
-} from '../../../../src/core/outbound/fast/heads.ts';
+  parseResponseHead as parseFor,
+  requestHead,
+} from '../../../../src/core/outbound/h1/heads.ts';
 import {
   ChunkedContent,
   CloseDelimitedContent,
   SizedContent,
-} from '../../../../src/core/outbound/fast/response-content.ts';
+} from '../../../../src/core/outbound/h1/response-content.ts';
 
-suite('the head of a GET', () => {
-  const origin = new URL('http://src.example:8080');
-  const headOf = (headers: readonly string[], path = '/a?b', to = origin): string | undefined =>
-    getHead({ path, headers }, to);
+/** A request, by default a GET without content. */
+function request(options: Partial<OutgoingRequest> = {}): OutgoingRequest {
+  const origin = 'http://src.example:8080';
+  return { origin, target: '/a?b', method: 'GET', fields: [], body: undefined, ...options };
+}
 
-  test('has the target, Host and the given fields', () => {
+function headOf(options: Partial<OutgoingRequest> = {}): string {
+  return requestHead(request(options), new URL('http://src.example:8080')).text;
+}
+
+/** The lines of a head between the request line with Host and Connection, and its end. */
+function linesOf(options: Partial<OutgoingRequest>): readonly string[] {
+  return headOf(options).split('\r\n').slice(3, -2);
+}
+
+suite('the head of a request', () => {
+  const body = Readable.from(['content']);
+
+  test('has the method, the target, Host and the given fields', () => {
     assert.equal(
-      headOf(['accept', '*/*', 'x-a', 'caf\xe9', 'x-b', '']),
+      headOf({ fields: ['accept', '*/*', 'x-a', 'caf\xe9', 'x-b', ''] }),
       'GET /a?b HTTP/1.1\r\nhost: src.example:8080\r\nconnection: keep-alive\r\n' +
         'accept: */*\r\nx-a: caf\xe9\r\nx-b: \r\n\r\n',
     );
+    assert.match(headOf({ method: 'PURGE' }), /^PURGE /);
   });
 
   test('has one Host field, the given one', () => {
     assert.equal(
-      headOf(['Host', 'other.example']),
+      headOf({ fields: ['Host', 'other.example'] }),
       'GET /a?b HTTP/1.1\r\nhost: other.example\r\nconnection: keep-alive\r\n\r\n',
     );
   });
 
-  test('names another host only without TLS, where no certificate has to match', () => {
-    const https = new URL('https://src.example');
-    assert.notEqual(headOf([], '/', https), undefined);
-    assert.equal(headOf(['host', 'other.example'], '/', https), undefined);
-  });
+  const framings: readonly (readonly [string, Partial<OutgoingRequest>, readonly string[]])[] = [
+    ['no content', {}, []],
+    ['no content of a DELETE', { method: 'DELETE' }, []],
+    ['no content of a POST', { method: 'POST' }, ['content-length: 0']],
+    ['a length of 0', { method: 'DELETE', fields: ['Content-Length', '0'] }, ['content-length: 0']],
+    ['a length', { body, fields: ['Content-Length', '7'] }, ['content-length: 7']],
+    ['no length', { body }, ['transfer-encoding: chunked']],
+    ['bytes', { body: Buffer.from('bytes') }, ['content-length: 5']],
+    ['no bytes', { body: Buffer.alloc(0) }, []],
+    ['no bytes of a PUT', { method: 'PUT', body: Buffer.alloc(0) }, ['content-length: 0']],
+    [
+      'an Expect',
+      { body, expectsContinue: true },
+      ['transfer-encoding: chunked', 'expect: 100-continue'],
+    ],
+    ['another protocol', { upgrade: 'a, b/2' }, ['upgrade: a, b/2']],
+  ];
+  for (const [what, options, lines] of framings) {
+    test(`frames its content: ${what}`, () => {
+      assert.deepEqual(linesOf(options), lines);
+      const isUpgrade = options.upgrade !== undefined;
+      assert.match(headOf(options), isUpgrade ? /^connection: upgrade\r$/m : /^connection: keep-/m);
+    });
+  }
 
-  const refused: Readonly<Record<string, string | undefined>> = {
-    'a line end in the target': headOf([], '/a HTTP/1.1\r\nx: y'),
-    'a target that is not a path': headOf([], 'http://other.example/'),
-    'a line end in a value': headOf(['x', 'a\r\nb: c']),
-    'a line end in a name': headOf(['x\r\ny', 'z']),
-    'a space in a name': headOf(['x y', 'z']),
-    'an empty name': headOf(['', 'z']),
-    'a control character': headOf(['x', 'a\0']),
-    'a character that is not a byte': headOf(['x', '€']),
-    'Transfer-Encoding': headOf(['Transfer-Encoding', 'chunked']),
-    'Content-Length': headOf(['content-length', '5']),
-    Connection: headOf(['connection', 'close']),
+  const refused: Readonly<Record<string, Partial<OutgoingRequest>>> = {
+    'a line end in the target': { target: '/a HTTP/1.1\r\nx: y' },
+    'a target that is not a path': { target: 'http://other.example/' },
+    'a space in the method': { method: 'GET /' },
+    'a line end in a value': { fields: ['x', 'a\r\nb: c'] },
+    'a line end in Host': { fields: ['host', 'a\r\nb: c'] },
+    'a line end in the protocol': { upgrade: 'a\r\nb: c' },
+    'a line end in a name': { fields: ['x\r\ny', 'z'] },
+    'a space in a name': { fields: ['x y', 'z'] },
+    'an empty name': { fields: ['', 'z'] },
+    'a control character': { fields: ['x', 'a\0'] },
+    'a character that is not a byte': { fields: ['x', '€'] },
+    'Transfer-Encoding': { fields: ['Transfer-Encoding', 'chunked'] },
+    'a length without content': { fields: ['content-length', '5'] },
+    'a length that is no number': { body, fields: ['content-length', '5, 5'] },
+    'two lengths': { body, fields: ['content-length', '5', 'Content-Length', '5'] },
+    Connection: { fields: ['connection', 'close'] },
   };
-  for (const [what, head] of Object.entries(refused)) {
+  for (const [what, options] of Object.entries(refused)) {
     test(`is refused with ${what}`, () => {
-      assert.equal(head, undefined);
+      assert.throws(() => headOf(options), { code: requestCode });
     });
   }
 });
+
+const parseResponseHead = (text: string, method = 'GET') => parseFor(text, method);
 
 const ok = 'HTTP/1.1 200 OK\r\n';
 const length = 'Content-Length: 5\r\n';
@@ -112,6 +155,21 @@ suite('the head of a response', () => {
     });
   }
 
+  test('says that an answer to a HEAD has no content', () => {
+    assert.equal(parseResponseHead(ok + length, 'HEAD')?.content.isComplete, true);
+  });
+
+  test('has lines that end with LF alone (RFC 9112 §2.2)', () => {
+    const fields = ['A', 'b', 'Content-Length', '5'];
+    for (const text of [
+      'HTTP/1.1 200 OK\nA: b\nContent-Length: 5\n',
+      'HTTP/1.0 200\nA:\tb \r\nContent-Length:5\n',
+      'HTTP/1.1 200 OK\r\nA: b\nContent-Length: 5\r\n',
+    ]) {
+      assert.deepEqual(parseResponseHead(text)?.fields, fields, JSON.stringify(text));
+    }
+  });
+
   test('has a Content-Length without leading zeros, which some clients read as octal', () => {
     const head = parseResponseHead(`${ok}Content-Length: ${'0'.repeat(40)}5\r\n`);
     assert.deepEqual(head?.fields, ['Content-Length', '5']);
@@ -143,15 +201,14 @@ suite('the head of a response', () => {
   const invalid: Readonly<Record<string, string>> = {
     'another version': `HTTP/1.2 200 OK\r\n${length}`,
     'a version with more digits': `HTTP/1.10 200 OK\r\n${length}`,
-    'a switch to another protocol': `HTTP/1.1 101 OK\r\nUpgrade: h2c\r\n`,
     'a status of two digits': `HTTP/1.1 20 OK\r\n${length}`,
     'a status of four digits': `HTTP/1.1 2000 OK\r\n${length}`,
     'a status below 100': `HTTP/1.1 099 OK\r\n${length}`,
     'two spaces before the status': `HTTP/1.1  200 OK\r\n${length}`,
     'an empty line before it': `\r\n${ok}${length}`,
     'an empty line in it': `${ok}${length}\r\n`,
+    'a line end within LF': `${ok}X: a\n\n${length}`,
     'no end of its last line': `${ok}Content-Length: 5`,
-    'a bare line feed': `${ok}X: a\n${length}`,
     'a bare carriage return': `${ok}X: a\rb\r\n${length}`,
     'a control character in a value': `${ok}X: a\x01b\r\n${length}`,
     'a folded line': `${ok}X: a\r\n b\r\n${length}`,
@@ -193,6 +250,25 @@ suite('the reader of heads', () => {
     assert.deepEqual(reads.pop(), { text: head, rest: Buffer.alloc(0) });
     assert.ok(reads.every((read) => read === 'incomplete'));
   });
+
+  for (const ends of ['\r\n\r\n', '\n\n', '\n\r\n', '\r\n\n']) {
+    test(`ends a head at its empty line, in any fragmentation: ${JSON.stringify(ends)}`, () => {
+      const last = ends.slice(0, ends.indexOf('\n') + 1);
+      for (const content of ['', 'x', '\n', '\r\n', '\n\n', '\r\n\r\n']) {
+        const bytes = Buffer.from(`HTTP/1.1 200 OK${ends}${content}`);
+        for (let cut = 1; cut < bytes.length; cut += 1) {
+          const reader = new HeadReader();
+          const first = reader.read(bytes.subarray(0, cut));
+          const isWhole = typeof first !== 'string';
+          const read = isWhole ? first : reader.read(bytes.subarray(cut));
+          assert.ok(typeof read !== 'string');
+          assert.equal(read.text, `HTTP/1.1 200 OK${last}`);
+          const rest = read.rest.toString() + (isWhole ? bytes.subarray(cut).toString() : '');
+          assert.equal(rest, content);
+        }
+      }
+    });
+  }
 
   test('returns one head after the other', () => {
     const reader = new HeadReader();

@@ -6,20 +6,21 @@ interface RetryOptions {
   readonly minMs: number;
   readonly maxMs: number;
   readonly signal: AbortSignal;
-  /** Makes pauses up to a half shorter, so that those who failed together do not return so. */
-  readonly isSpread?: boolean;
   /** Called with the error of an attempt and the pause after it. Ends the loop if it throws. */
   readonly failed: (error: unknown, pauseMs: number) => void;
+  /** Waits; a test that has no time says another one. */
+  readonly wait?: typeof pause | undefined;
 }
 
 /**
  * Attempts a task again and again until the signal aborts, or an attempt resolves to `done`. The
  * pause after an attempt, which may also end by itself, is twice as long each time; `succeeded`
- * makes it short again. Rejects with what `failed` throws.
+ * makes it short again. Each pause is up to a half shorter than that, by chance, so that those who
+ * failed together do not return together. Rejects with what `failed` throws.
  */
 export async function retryUntilAborted(
   attempt: (succeeded: () => void) => Promise<'done' | undefined>,
-  { minMs, maxMs, signal, isSpread = false, failed }: RetryOptions,
+  { minMs, maxMs, signal, failed, wait = pause }: RetryOptions,
 ): Promise<void> {
   let pauseMs = minMs;
   const succeeded = (): void => {
@@ -32,13 +33,17 @@ export async function retryUntilAborted(
       if (isAborted(signal)) return;
       failed(error, pauseMs);
     }
-    const spread = isSpread ? (1 + Math.random()) / 2 : 1;
-    await delay(pauseMs * spread, undefined, { signal }).catch(() => undefined);
+    await wait(pauseMs * ((1 + Math.random()) / 2), signal);
     pauseMs = Math.min(2 * pauseMs, maxMs);
   }
 }
 
+/** Waits for a time; ends early, and never rejects, when the signal aborts. */
+export async function pause(ms: number, signal: AbortSignal): Promise<void> {
+  await delay(ms, undefined, { signal }).catch(() => undefined);
+}
+
 /** A function, because the signal may abort during an await. */
-function isAborted({ aborted }: AbortSignal): boolean {
+export function isAborted({ aborted }: AbortSignal): boolean {
   return aborted;
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { retryUntilAborted } from '../../../src/core/values/retry-loop.ts';
+import { retryUntilAborted } from '../../../src/core/background/retry-loop.ts';
 
 const never = new AbortController().signal;
 
@@ -13,7 +13,7 @@ suite('a task that is attempted again', () => {
       if (attempts === 5) succeeded();
       return attempts === 7 ? Promise.resolve('done') : Promise.reject(new Error(`${attempts}`));
     };
-    const options = { minMs: 1, maxMs: 5, signal: never, isSpread: true };
+    const options = { minMs: 1, maxMs: 5, signal: never };
     const failed = (_error: unknown, pauseMs: number): void => void pauses.push(pauseMs);
     await retryUntilAborted(attempt, { ...options, failed });
     assert.deepEqual(pauses, [1, 2, 4, 5, 1, 2]);

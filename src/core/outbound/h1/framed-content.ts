@@ -1,0 +1,77 @@
+import type { Socket } from 'node:net';
+import { Writable } from 'node:stream';
+import type { FieldList } from '../../http/reply.ts';
+import { notCarried } from '../failure.ts';
+import { fieldText } from './heads.ts';
+import { framedContentBytesMax } from './limits.ts';
+
+/** How the content of a request ends (RFC 9112 §6). */
+interface Framing {
+  /** The Content-Length; undefined for chunks. */
+  readonly length: number | undefined;
+  /** The trailer fields of chunks, once the content has ended. */
+  readonly trailers: (() => FieldList) | undefined;
+}
+
+type Done = (error?: Error | null) => void;
+
+/**
+ * Frames the content of a request for its connection: as it is, or in chunks with a trailer section
+ * (RFC 9112 §7.1). Fails with notCarried() for content of another length than its Content-Length,
+ * and with the error of a write. It never ends the connection.
+ */
+export class FramedContent extends Writable {
+  /** Whether all of the content has been written. */
+  isComplete: boolean;
+  readonly #socket: Socket;
+  readonly #trailers: Framing['trailers'];
+  /** The bytes that are missing; undefined for chunks. */
+  #missing: number | undefined;
+
+  constructor(socket: Socket, { length, trailers }: Framing) {
+    super({ highWaterMark: framedContentBytesMax });
+    this.#socket = socket;
+    this.#missing = length;
+    this.#trailers = trailers;
+    this.isComplete = length === 0;
+  }
+
+  override _write(chunk: Buffer, _: BufferEncoding, done: Done): void {
+    const socket = this.#socket;
+    if (this.#missing === undefined) {
+      socket.cork();
+      socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');
+      socket.write(chunk);
+      socket.write('\r\n', 'latin1', done);
+      socket.uncork();
+      return;
+    }
+    this.#missing -= chunk.length;
+    if (this.#missing < 0) {
+      done(otherLength());
+      return;
+    }
+    this.isComplete = this.#missing === 0;
+    socket.write(chunk, done);
+  }
+
+  override _final(done: Done): void {
+    if (this.isComplete) done();
+    else if (this.#missing !== undefined) done(otherLength());
+    else {
+      let text: string;
+      try {
+        text = fieldText(this.#trailers?.() ?? []);
+      } catch (error) {
+        done(error as Error);
+        return;
+      }
+      this.isComplete = true;
+      this.#socket.write(`0\r\n${text}\r\n`, 'latin1', done);
+    }
+  }
+}
+
+function otherLength(): Error {
+  return notCarried('the content, which is not as long as its Content-Length says,');
+}

@@ -1,0 +1,246 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { isSea } from 'node:sea';
+import type { Metadata, SharpOptions } from 'sharp';
+import { Failure } from '../../core/values/failure.ts';
+import {
+  pictureProcessBytesMax,
+  pictureProcessIdleMs,
+  variantPixelsMax,
+  variantSecondsMax,
+} from './limits.ts';
+import type { PictureType } from './picture-request.ts';
+
+/** What a file says of its picture. */
+export type PictureMetadata = Pick<
+  Metadata,
+  | 'autoOrient'
+  | 'channels'
+  | 'chromaSubsampling'
+  | 'depth'
+  | 'format'
+  | 'height'
+  | 'isProgressive'
+  | 'pages'
+  | 'width'
+>;
+
+/** A smaller picture that is to be made of a file. */
+interface SmallerPicture {
+  readonly source: string;
+  readonly width: number;
+  readonly type: PictureType;
+}
+
+type Question =
+  | ({ readonly kind: 'make' } & SmallerPicture)
+  | { readonly kind: 'read'; readonly source: string }
+  | { readonly kind: 'version' };
+
+/** A request to the process. */
+interface Job {
+  readonly id: number;
+  /** The memory that the process may take. */
+  readonly bytesMax: number;
+  readonly question: Question;
+}
+
+/** Its answer: `failed` is the reason of a failure. */
+interface Answer {
+  readonly id: number;
+  readonly result?: unknown;
+  readonly failed?: string;
+}
+
+interface Waiting {
+  readonly isMaking: boolean;
+  readonly resolve: (result: unknown) => void;
+  readonly reject: (error: Error) => void;
+  readonly timer: NodeJS.Timeout;
+}
+
+/**
+ * The title of the process, which also tells it what it is. A flag of Node sets it, so that it
+ * holds before any module is loaded.
+ */
+const title = 'waymark-pictures';
+
+/**
+ * Reads and makes pictures in a process of its own: a decoder that takes too much memory, hangs or
+ * crashes ends there, and the server sends the whole picture. The process starts with the first
+ * picture, and ends when there were none for a while.
+ *
+ * It measures its resident memory itself. A limit of the system for addresses would end V8, which
+ * reserves gigabytes that it does not use, and one for data needs a shell or util-linux, which a
+ * container may not have.
+ */
+export class PictureProcess {
+  #child: ChildProcess | undefined;
+  readonly #waiting = new Map<number, Waiting>();
+  readonly #bytesMax: number;
+  #last = 0;
+  #idle: NodeJS.Timeout | undefined;
+
+  #version: Promise<string | undefined> | undefined;
+
+  /** The process ends when it takes more than `bytesMax` of memory. */
+  constructor(bytesMax = pictureProcessBytesMax) {
+    this.#bytesMax = bytesMax;
+  }
+
+  /** The version of libvips; undefined without the package `sharp`, which is optional. */
+  version(): Promise<string | undefined> {
+    this.#version ??= isSea()
+      ? Promise.resolve(undefined)
+      : this.#ask({ kind: 'version' }).then(String, () => undefined);
+    return this.#version;
+  }
+
+  /** Reads the head of a file. Rejects with the reason. */
+  read(source: string): Promise<PictureMetadata> {
+    return this.#ask({ kind: 'read', source }) as Promise<PictureMetadata>;
+  }
+
+  /** Makes a smaller picture. Rejects with the reason, also if it takes too much memory or time. */
+  async make(picture: SmallerPicture): Promise<Buffer> {
+    const made = await this.#ask({ kind: 'make', ...picture });
+    return Buffer.from(made as Uint8Array);
+  }
+
+  #ask(question: Question): Promise<unknown> {
+    clearTimeout(this.#idle);
+    const child = (this.#child ??= this.#start());
+    child.ref();
+    child.channel?.ref();
+    this.#last += 1;
+    const id = this.#last;
+    const job: Job = { id, bytesMax: this.#bytesMax, question };
+    return new Promise((resolve, reject) => {
+      // The decoder stops by itself before that, unless it hangs.
+      const timer = setTimeout(() => child.kill('SIGKILL'), 2 * variantSecondsMax * 1_000);
+      this.#waiting.set(id, { isMaking: question.kind === 'make', resolve, reject, timer });
+      child.send(job);
+    });
+  }
+
+  #start(): ChildProcess {
+    const execArgv = [`--title=${title}`];
+    const child = fork(new URL(import.meta.url), {
+      ...{ execArgv, serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'] },
+    });
+    child.on('message', ({ id, result, failed }: Answer) => {
+      const waiting = this.#waiting.get(id);
+      clearTimeout(waiting?.timer);
+      this.#waiting.delete(id);
+      if (failed === undefined) waiting?.resolve(result);
+      else waiting?.reject(new Error(failed));
+      if (this.#waiting.size === 0) this.#rest(child);
+    });
+    child.on('error', () => {
+      this.#end(child);
+    });
+    child.on('exit', () => {
+      this.#end(child);
+    });
+    return child;
+  }
+
+  /** The server may end meanwhile: the process then ends with its channel. */
+  #rest(child: ChildProcess): void {
+    child.unref();
+    child.channel?.unref();
+    this.#idle = setTimeout(() => child.kill('SIGKILL'), pictureProcessIdleMs).unref();
+  }
+
+  /** The picture that was being made has ended the process; others are read again later. */
+  #end(child: ChildProcess): void {
+    if (this.#child !== child) return;
+    this.#child = undefined;
+    const all = [...this.#waiting.values()];
+    this.#waiting.clear();
+    const isMaking = all.some((one) => one.isMaking);
+    for (const one of all) {
+      clearTimeout(one.timer);
+      const isCause = one.isMaking || !isMaking;
+      one.reject(isCause ? new Error(tooMuch) : new Failure('unavailable', tooMuch));
+    }
+  }
+}
+
+const tooMuch = 'The picture takes too much memory or time.';
+
+/** Guards against pictures that unpack to much, and against damaged ones. */
+const guarded: SharpOptions = {
+  limitInputPixels: variantPixelsMax,
+  failOn: 'error',
+  sequentialRead: true,
+};
+
+/** The decoders of libvips that read what `hasVariants` names; AVIF is HEIF. */
+const loaders = ['Jpeg', 'Png', 'Webp', 'Heif'] as const;
+
+/** The options of the encoders: what the eye does not see, and little CPU time. */
+const encoders = {
+  'image/avif': { quality: 55, effort: 2 },
+  'image/webp': { quality: 78, effort: 4 },
+  'image/jpeg': { quality: 80, progressive: true },
+  'image/png': { compressionLevel: 9 },
+} as const;
+
+/** How often the process measures its memory while it works. */
+const measureMs = 20;
+
+async function loadSharp(): Promise<typeof import('sharp').default> {
+  const { default: sharp } = await import('sharp');
+  // One thread for all pictures: the others serve.
+  sharp.concurrency(1);
+  sharp.cache(false);
+  // A file can pass for a picture, and be an SVG or TIFF for libvips.
+  sharp.block({ operation: ['VipsForeignLoad'] });
+  sharp.unblock({ operation: loaders.map((format) => `VipsForeignLoad${format}`) });
+  return sharp;
+}
+
+/** What runs in the process. */
+function answerJobs(): void {
+  const loading = loadSharp();
+  const work = async (question: Question): Promise<unknown> => {
+    const sharp = await loading;
+    if (question.kind === 'version') return sharp.versions.vips;
+    if (question.kind === 'read') return sharp(question.source, guarded).metadata();
+    const { source, width, type } = question;
+    // The colours become those of sRGB; the metadata, such as the place of a photo, is left out.
+    return sharp(source, guarded)
+      .autoOrient()
+      .resize({ width, withoutEnlargement: true })
+      .timeout({ seconds: variantSecondsMax })
+      .toFormat(type.slice('image/'.length) as 'avif', encoders[type])
+      .toBuffer();
+  };
+  let running = 0;
+  let measuring: NodeJS.Timeout | undefined;
+  process.on('message', ({ id, bytesMax, question }: Job) => {
+    running += 1;
+    measuring ??= setInterval(() => {
+      if (process.memoryUsage.rss() > bytesMax) process.exit(1);
+    }, measureMs);
+    const answer = (outcome: Omit<Answer, 'id'>): void => {
+      running -= 1;
+      if (running === 0) {
+        clearInterval(measuring);
+        measuring = undefined;
+      }
+      process.send?.({ id, ...outcome } satisfies Answer);
+    };
+    work(question).then(
+      (result) => {
+        answer({ result });
+      },
+      (error: unknown) => {
+        answer({ failed: error instanceof Error ? error.message : String(error) });
+      },
+    );
+  });
+  process.on('disconnect', () => process.exit(0));
+}
+
+if (process.title === title && process.send !== undefined) answerJobs();
