@@ -11,7 +11,7 @@ function enter(rawFields: readonly string[], head: Partial<RequestHead> = {}) {
     target: '/',
     httpVersion: '1.1',
     scheme: 'http',
-    peer: { listener: 'tcp', address: '192.0.2.1' },
+    peer: { listener: 'tcp', address: '192.0.2.1', local: () => '192.0.2.2:80' },
     ...head,
     rawFields,
   };

@@ -24,7 +24,7 @@ function enter(
       httpVersion: '1.1',
       rawFields,
       scheme: 'http',
-      peer: { listener, address: clientAddress(peer) },
+      peer: { listener, address: clientAddress(peer), local: () => 'localhost' },
     },
     { trustProxy },
   );

@@ -39,6 +39,7 @@ suite('any request target', () => {
       peer: fc.record({
         listener: fc.constantFrom('tcp', 'unix'),
         address: fc.oneof(fc.ipV4(), fc.ipV6()).map(clientAddress),
+        local: fc.constant(() => 'localhost'),
       }),
     });
     fc.assert(

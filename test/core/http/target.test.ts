@@ -14,7 +14,7 @@ function headOf(head: Partial<RequestHead>): RequestHead {
     httpVersion: '1.1',
     rawFields: ['Host', 'example.com'],
     scheme: 'http',
-    peer: { listener: 'tcp', address: '192.0.2.1' },
+    peer: { listener: 'tcp', address: '192.0.2.1', local: () => '192.0.2.2:80' },
     ...head,
   };
 }

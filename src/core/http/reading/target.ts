@@ -27,7 +27,7 @@ export interface RequestHead {
   readonly rawFields: readonly string[];
   /** The scheme of the connection. */
   readonly scheme: Scheme;
-  readonly peer: Pick<Peer, 'listener' | 'address'>;
+  readonly peer: Pick<Peer, 'listener' | 'address' | 'local'>;
 }
 
 /** A request that passed validation. */
@@ -70,7 +70,10 @@ export function parseRequest(
   const isKnown = known !== undefined && scheme === head.scheme && encoded === head.target;
   const target = isKnown
     ? known
-    : canonicalTarget({ method: head.method, target: encoded }, { scheme, host: fields.host });
+    : canonicalTarget(
+        { method: head.method, target: encoded },
+        { scheme, host: hostOf(head, fields) },
+      );
   return {
     target: authority === undefined ? target : { ...target, origin: `${scheme}://${authority}` },
     isUnencoded: encoded !== head.target,
@@ -115,9 +118,14 @@ function requireMethod({ method }: RequestHead): void {
 }
 
 /**
- * Returns the canonical authority of the Host field. It is required in HTTP/1.0 too, where RFC 9112
- * §3.2 does not require it.
+ * Returns the Host field. HTTP/1.0 does not require it (RFC 9112 §3.2), and health checks of load
+ * balancers lack it: such a request is for the address to which its client has connected.
  */
+function hostOf({ httpVersion, peer }: RequestHead, { host }: Fields): string | undefined {
+  return host ?? (httpVersion === '1.0' ? peer.local() : undefined);
+}
+
+/** Returns the canonical authority of the Host field. */
 function requireHost(value: string | undefined, scheme: Scheme): string {
   if (value === undefined) {
     throw new Failure('invalid', 'The Host field is missing.', { field: 'host' });

@@ -23,6 +23,7 @@ import {
   http2JoinedBytesMax,
   http2LeaveMs,
   http2ResetsMax,
+  http2ResetsPerSecond,
   http2StreamsMax,
   http2TinyPiecesMax,
   http2VainFramesMax,
@@ -32,7 +33,7 @@ import type { Peer } from '../../values/network/peer.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { SharedBytes } from './shared-bytes.ts';
 import { StreamExchange } from './stream-exchange.ts';
-import type { Stream, StreamReader } from './stream.ts';
+import type { Stream, StreamReader, Taken } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';
 
 /** What becomes of the requests of a connection. */
@@ -52,10 +53,12 @@ interface Dependencies extends Pick<ConnectionLimits, 'perAddress'> {
   readonly streamsMax?: number;
 }
 
+/** The frames that are counted by period. */
+type CountedFrame = Exclude<Counted, 'reset'>;
+
 /** How many frames of a kind a client may send in a period, and the limit that it then exceeds. */
-const countedMax: Readonly<Record<Counted, readonly [max: number, limit: LimitName]>> = {
+const countedMax: Readonly<Record<CountedFrame, readonly [max: number, limit: LimitName]>> = {
   idle: [http2IdleFramesMax, 'http2_pings'],
-  reset: [http2ResetsMax, 'http2_resets'],
   invalid: [http2InvalidFramesMax, 'http2_frames'],
   tiny: [http2TinyPiecesMax, 'http2_frames'],
   vain: [http2VainFramesMax, 'http2_frames'],
@@ -216,7 +219,10 @@ class ServedConnection {
   readonly #reading = new LeastRate(leastRate);
   /** The time when content last moved. */
   #lastProgressMs: number;
-  readonly #counts: Record<Counted, number> = { idle: 0, invalid: 0, reset: 0, tiny: 0, vain: 0 };
+  readonly #counts: Record<CountedFrame, number> = { idle: 0, invalid: 0, tiny: 0, vain: 0 };
+  /** How many requests the client may reset at the moment, and when it has reset the last one. */
+  #resetsLeft = http2ResetsMax;
+  #resetMs: number;
   #countedSinceMs: number;
   /** Whether the client exceeded a limit; the server sends it nothing more. */
   #isAborted = false;
@@ -232,6 +238,7 @@ class ServedConnection {
     this.idleSinceMs = nowMs;
     this.#lastProgressMs = nowMs;
     this.#countedSinceMs = nowMs;
+    this.#resetMs = nowMs;
     this.peer = peerOf(socket);
     this.connection = new Http2Connection({
       isSecure: this.peer.tls !== undefined,
@@ -364,11 +371,24 @@ class ServedConnection {
     const nowMs = this.#parts.monotonicMs();
     if (nowMs - this.#countedSinceMs >= http2CountingMs) {
       this.#countedSinceMs = nowMs;
-      Object.assign(this.#counts, { idle: 0, invalid: 0, reset: 0, tiny: 0, vain: 0 });
+      Object.assign(this.#counts, { idle: 0, invalid: 0, tiny: 0, vain: 0 });
+    }
+    if (what === 'reset') {
+      this.#countReset(nowMs);
+      return;
     }
     this.#counts[what] += 1;
     const [max, limit] = countedMax[what];
     if (this.#counts[what] > max) this.#abort(limit);
+  }
+
+  /** Counts a request that the client has reset: browsers cancel many when a page scrolls. */
+  #countReset(nowMs: number): void {
+    const passedMs = nowMs - this.#resetMs;
+    const refilled = this.#resetsLeft + (passedMs * http2ResetsPerSecond) / 1_000;
+    this.#resetsLeft = Math.min(http2ResetsMax, refilled) - 1;
+    this.#resetMs = nowMs;
+    if (this.#resetsLeft < 0) this.#abort('http2_resets');
   }
 
   /** Ends the connection of a client that exceeds a limit (RFC 9113 §10.5). */
@@ -383,7 +403,10 @@ class ServedConnection {
 const ignore = (): void => undefined;
 
 /** Writes pieces with one call of the system; copying short ones together costs less than that. */
-function writeTogether(socket: Socket, pieces: readonly Buffer[], done: () => void): void {
+function writeTogether(socket: Socket, pieces: readonly Buffer[], taken: Taken): void {
+  const done = (error?: Error | null): void => {
+    taken(error === undefined || error === null);
+  };
   const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
   const last = pieces.at(-1) ?? Buffer.alloc(0);
   if (pieces.length === 1 || bytes <= http2JoinedBytesMax) {

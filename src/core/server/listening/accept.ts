@@ -11,7 +11,12 @@ import { tcpBelow } from './node-internals.ts';
 const peers = new WeakMap<Duplex, Peer>();
 
 /** The peer of a connection that no listener has accepted. */
-const stranger: Peer = { listener: 'tcp', address: unknownAddress, tls: undefined };
+const stranger: Peer = {
+  listener: 'tcp',
+  address: unknownAddress,
+  local: () => 'localhost',
+  tls: undefined,
+};
 
 /** Returns the remote side of a connection, or of TLS on it. */
 export function peerOf(socket: Duplex): Peer {
@@ -45,13 +50,20 @@ export function acceptConnections(
       return;
     }
     const serve = (client: Peer['address']): void => {
-      peers.set(socket, { listener, address: client, tls: undefined });
+      const local = (): string => localAuthority(socket);
+      peers.set(socket, { listener, address: client, local, tls: undefined });
       for (const other of others) other.call(server, socket);
     };
     const from = proxies();
     if (from.length > 0 && cidrsContain(from, address)) readHeader(socket, address, serve);
     else serve(address);
   });
+}
+
+function localAuthority({ localAddress, localPort }: Socket): string {
+  const address = clientAddress(localAddress);
+  if (address === unknownAddress || localPort === undefined) return 'localhost';
+  return `${address.includes(':') ? `[${address}]` : address}:${localPort}`;
 }
 
 /** Reads the header of a connection; calls `done` with the address in it, or that of the proxy. */

@@ -14,6 +14,8 @@ export interface Peer {
   /** The kind of the listener. The file mode of a unix socket says who may connect to it. */
   readonly listener: 'tcp' | 'unix';
   readonly address: ClientAddress;
+  /** Returns `address:port` of this side; `localhost` for a unix socket, or if that is unknown. */
+  readonly local: () => string;
   /** The TLS on the connection; undefined in the clear. */
   readonly tls: { getProtocol(): string | null } | undefined;
 }

@@ -12,7 +12,7 @@ import {
 
 /** The peer at an address. */
 function from(address: ClientAddress): Peer {
-  return { listener: 'tcp', address, tls: undefined };
+  return { listener: 'tcp', address, local: () => 'localhost', tls: undefined };
 }
 
 function limiterOf(perAddress: number, max = 100): ConnectionLimiter {

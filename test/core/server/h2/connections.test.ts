@@ -430,7 +430,7 @@ suite('responses that are aborted half sent', () => {
     await once(session, 'localSettings');
     for (let asked = 1; asked <= many; asked += 1) {
       await ask(true);
-      // More resets in one period than a client may send.
+      // More PING frames in one period than a client may send.
       if (asked % 50 === 0) rig.pass(http2CountingMs);
     }
     const stream = session.request(pathOf);
