@@ -208,9 +208,11 @@ class HttpServer implements Server {
       this.#upgrades.handle(request);
     };
     const upgradeParsed = (message: IncomingMessage, socket: Duplex, ahead: Buffer): void => {
-      const peer = peerOf(message.socket);
+      const { socket: connection } = message;
+      const peer = peerOf(connection);
       const body = hasBody(message.headers) ? message : undefined;
-      upgrade({ head: headOf(message), peer, socket, body, ahead, handshake: message });
+      const head = headOf(message);
+      upgrade({ head, peer, socket, connection, body, ahead, handshake: message });
     };
     const serveHttp2 = (socket: Socket, first?: Buffer): void => {
       this.#http2.serve(socket, { handle, upgrade }, first);

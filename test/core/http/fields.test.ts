@@ -33,7 +33,7 @@ const refused: readonly (readonly [
 ])[] = [
   // Host (RFC 9112 §3.2).
   [[], /Host field is missing/],
-  [[], /Host field is missing/, { httpVersion: '1.0' }],
+  [['Host', ''], badHost, { httpVersion: '1.0' }],
   [[...host, ...host], once],
   [[...host, 'host', 'evil.example'], once],
   [[...host, 'HOST', ''], once],
@@ -178,4 +178,9 @@ suite('a request head', () => {
     assert.equal(fields['transfer-encoding'], 'Chunked');
     enter([...host, 'Content-Length', '5'], { httpVersion: '1.0' });
   });
+});
+
+test('a request of HTTP/1.0 without Host is for the address of its connection', () => {
+  const { target } = enter([], { httpVersion: '1.0' });
+  assert.equal(target.origin, 'http://192.0.2.2');
 });

@@ -1,4 +1,4 @@
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../../http/reply.ts';
 import { respelledReply } from '../../http/respelled.ts';
@@ -54,13 +54,10 @@ export class UpgradeHandler {
   }
 
   handle(request: UpgradeRequest): void {
-    const { socket } = request;
+    const { socket, connection } = request;
     const upgrade = { ...request, start: this.#parts.start(request) };
     socket.on('error', () => socket.destroy());
-    // With content, `socket` is a stream over the connection.
-    const { peer } = request;
-    const unfinished =
-      peer instanceof Socket ? this.#parts.connections.unfinished(peer) : undefined;
+    const unfinished = connection && this.#parts.connections.unfinished(connection);
     if (unfinished === undefined) {
       this.#begin(upgrade);
       return;
