@@ -8,7 +8,7 @@ import { encodeFields } from '../../src/core/server/h2/hpack/encoder.ts';
 import { Http2Connection } from '../../src/core/server/h2/connection.ts';
 import { http2ConcurrentStreamsMax } from '../../src/core/server/h2/limits.ts';
 import { SharedBytes } from '../../src/core/server/h2/shared-bytes.ts';
-import type { Stream, Taken } from '../../src/core/server/h2/stream.ts';
+import type { Stream, BytesTaken } from '../../src/core/server/h2/stream.ts';
 import { extensionCases } from '../core/server/h2/corpus/extensions.ts';
 import { frameCases } from '../core/server/h2/corpus/frames.ts';
 import { hpackCases } from '../core/server/h2/corpus/hpack.ts';
@@ -64,7 +64,7 @@ function bytesOfClient(): Buffer {
 
 /** Sends bytes in pieces to a connection that answers, and that ends by itself or is closed. */
 function converse(bytes: Buffer): void {
-  const taken: Taken[] = [];
+  const taken: BytesTaken[] = [];
   let written: Buffer = Buffer.alloc(0);
   let counted = 0;
   const windows = new SharedBytes(2 ** 27);

@@ -40,12 +40,12 @@ import { parsePriority } from './priority.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import { areTrailers, readRequestHead, type Http2RequestHead } from './request-head.ts';
 import type { SharedBytes } from './shared-bytes.ts';
-import { joinedHead, Stream, type EncodedHead, type Taken } from './stream.ts';
+import { joinedHead, Stream, type EncodedHead, type BytesTaken } from './stream.ts';
 
 /** Where the bytes of a connection go. */
 interface Sink {
   /** Writes bytes; calls `done` when the system has taken all of them, or takes no more. */
-  write(pieces: readonly Buffer[], done: Taken): void;
+  write(pieces: readonly Buffer[], done: BytesTaken): void;
   /** Ends the connection after all bytes that were written. */
   end(): void;
 }
@@ -133,7 +133,7 @@ export class Http2Connection {
   readonly #sending = new Set<Stream>();
   #output: Buffer[] = [];
   #outputBytes = 0;
-  #dones: Taken[] = [];
+  #dones: BytesTaken[] = [];
   #isFlushScheduled = false;
   #isReceiving = false;
   /** Whether the server takes no further request, and the last one that it takes. */

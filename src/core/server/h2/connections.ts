@@ -33,7 +33,7 @@ import type { Peer } from '../../values/network/peer.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { SharedBytes } from './shared-bytes.ts';
 import { StreamExchange } from './stream-exchange.ts';
-import type { Stream, StreamReader, Taken } from './stream.ts';
+import type { Stream, StreamReader, BytesTaken } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';
 
 /** What becomes of the requests of a connection. */
@@ -403,7 +403,7 @@ class ServedConnection {
 const ignore = (): void => undefined;
 
 /** Writes pieces with one call of the system; copying short ones together costs less than that. */
-function writeTogether(socket: Socket, pieces: readonly Buffer[], taken: Taken): void {
+function writeTogether(socket: Socket, pieces: readonly Buffer[], taken: BytesTaken): void {
   const done = (error?: Error | null): void => {
     taken(error === undefined || error === null);
   };

@@ -12,7 +12,7 @@ import { encodeFields } from './hpack/encoder.ts';
 import { http2WriteBytes } from './limits.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { StreamBody } from './stream-body.ts';
-import { joinedHead, type Stream, type Taken } from './stream.ts';
+import { joinedHead, type Stream, type BytesTaken } from './stream.ts';
 
 type Done = (error?: Error | null) => void;
 
@@ -126,7 +126,7 @@ export class StreamExchange implements Exchange {
       },
       end: (trailers, done) => {
         this.#hasEnded = true;
-        const ended: Taken = (isTaken) => {
+        const ended: BytesTaken = (isTaken) => {
           this.#finish(isTaken);
           done(isTaken ? null : lost());
         };
@@ -162,7 +162,7 @@ export class StreamExchange implements Exchange {
     this.#answered();
   }
 
-  readonly #finish: Taken = (isTaken) => {
+  readonly #finish: BytesTaken = (isTaken) => {
     this.isSent = isTaken && this.#stream.resetBy === undefined;
     this.#isLost = !isTaken;
     this.#callListeners();

@@ -24,7 +24,7 @@ export function joinedHead({ block, date }: EncodedHead): Buffer {
 }
 
 /** Called with whether the system has taken some bytes; false once the connection is lost. */
-export type Taken = (isTaken: boolean) => void;
+export type BytesTaken = (isTaken: boolean) => void;
 
 /** What a stream needs of its connection. */
 interface StreamConnection {
@@ -43,7 +43,7 @@ interface StreamConnection {
 interface Piece {
   bytes: Buffer;
   /** Called when the system has taken the last byte, or takes no more. */
-  readonly done: Taken | undefined;
+  readonly done: BytesTaken | undefined;
 }
 
 /** A request and its answer on a connection (RFC 9113 §5). */
@@ -74,7 +74,7 @@ export class Stream {
   /** A head that waits for the content of the same answer. */
   #head: EncodedHead | undefined;
   #trailers: Buffer | undefined;
-  #ended: Taken | undefined;
+  #ended: BytesTaken | undefined;
   #unreturned = 0;
 
   constructor(
@@ -108,7 +108,7 @@ export class Stream {
   }
 
   /** Sends content, when the client and all more urgent answers allow it. */
-  write(bytes: Buffer, done?: Taken): void {
+  write(bytes: Buffer, done?: BytesTaken): void {
     if (this.isClosed || this.hasAnswerEnded || bytes.length === 0) {
       done?.(!this.isClosed);
       return;
@@ -122,7 +122,7 @@ export class Stream {
    * Ends the answer after its content, of which `content` is the last part, with trailer fields if
    * there are any; `ended` is called when the system has taken all of it, or takes no more.
    */
-  end(ended: Taken, content?: Buffer, trailers?: Buffer): void {
+  end(ended: BytesTaken, content?: Buffer, trailers?: Buffer): void {
     if (this.isClosed || this.hasAnswerEnded) return;
     this.#isEnding = true;
     if (content !== undefined && content.length > 0) {
@@ -135,7 +135,7 @@ export class Stream {
   }
 
   /** Sends a whole answer: its head with its content, if that may be sent soon. */
-  whole(head: EncodedHead, content: Buffer, ended: Taken): void {
+  whole(head: EncodedHead, content: Buffer, ended: BytesTaken): void {
     if (this.isClosed || this.hasAnswerEnded) return;
     if (this.sendWindow >= content.length && !this.#connection.isBlocked) this.#head = head;
     else this.head(joinedHead(head));
@@ -177,7 +177,7 @@ export class Stream {
    * Takes up to a number of bytes of the content that waits; `done` callbacks of whole pieces are
    * added to a list. Returns at most one piece, so that nothing has to be copied.
    */
-  take(bytesMax: number, dones: Taken[]): Buffer {
+  take(bytesMax: number, dones: BytesTaken[]): Buffer {
     const [piece] = this.#pieces;
     if (piece === undefined) return nothing;
     const { bytes } = piece;
@@ -205,7 +205,7 @@ export class Stream {
   }
 
   /** What to call when the system has taken the end of the answer. */
-  get ended(): Taken | undefined {
+  get ended(): BytesTaken | undefined {
     return this.#ended;
   }
 

@@ -12,7 +12,7 @@ import {
 } from '../../../../src/core/server/h2/limits.ts';
 import type { Http2RequestHead } from '../../../../src/core/server/h2/request-head.ts';
 import { SharedBytes } from '../../../../src/core/server/h2/shared-bytes.ts';
-import type { Stream, Taken } from '../../../../src/core/server/h2/stream.ts';
+import type { Stream, BytesTaken } from '../../../../src/core/server/h2/stream.ts';
 import { StreamExchange } from '../../../../src/core/server/h2/stream-exchange.ts';
 import type { Peer } from '../../../../src/core/values/network/peer.ts';
 import { Random } from '../../../fuzz/random.ts';
@@ -33,7 +33,7 @@ function openConnection({
 }: { answer?: (stream: Stream, head: Http2RequestHead) => void; windows?: SharedBytes } = {}) {
   const said: string[] = [];
   const frames: Frame[] = [];
-  const taken: Taken[] = [];
+  const taken: BytesTaken[] = [];
   let written = Buffer.alloc(0);
   const counts: Partial<Record<Counted, number>> = {};
   const connection = new Http2Connection({
