@@ -23,6 +23,7 @@ import { noSuchRecord } from '../../../core/operations/records/read.ts';
 import {
   hookProblems,
   knownNodes,
+  hookFieldsFromText,
   placeHookFields,
   placeProblems,
   privateUrlProblems,
@@ -63,6 +64,7 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
   fold: (before, change) => placed(foldHook(before && hookOf(before), change)),
 
   place: (write) => placeHookFields(write),
+  fromText: hookFieldsFromText,
   ignored: ['waits'],
   problems: (hook, names, { node, store, webhookAllowPrivate }) => [
     ...hookProblems(hook, names, knownNodes(node, store)),
