@@ -97,7 +97,12 @@ async function publishOnce(folder: string, changes: number): Promise<void> {
   await addDraft(store, 'large', ids.map(edited));
   const draft = store.draftNamed('large')?.id ?? '';
   const given = {
-    ...{ draft, by: 'bench', reader: { keyId: undefined }, request: undefined },
+    ...{
+      draft,
+      by: 'bench',
+      reader: { keyId: undefined, scopes: new Set(['admin'] as const) },
+      request: undefined,
+    },
     ...{ resolve: {}, others: undefined, needsApproval: false },
   };
   const runs = { store, newId: uuidv7, now: Date.now };

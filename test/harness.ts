@@ -1,3 +1,4 @@
+import { parseJson } from '../src/core/values/json/exact-number.ts';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';
@@ -163,7 +164,7 @@ export async function postOperation(
   });
   const text = await reply.text();
   const isEnvelope = reply.headers.get('content-type') === 'application/json';
-  return { status: reply.status, ...(isEnvelope ? (JSON.parse(text) as Answer) : {}) };
+  return { status: reply.status, ...(isEnvelope ? (parseJson(text) as Answer) : {}) };
 }
 
 function operationPath(name: string): string {

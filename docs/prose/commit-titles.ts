@@ -8,7 +8,7 @@ const verbs = new Set(
   `accept add adopt allow answer apply ask assert await batch begin bound bring build bundle cache
   call cap carry change check choose clean clear close coalesce collect commit compare compress
   compute connect contain continue convert copy correct count cover cut decide decode declare decline
-  deliver describe detect disable divide document draw drop emit enable encode encrypt end enforce
+  deliver derive describe detect disable divide document draw drop emit enable encode encrypt end enforce
   escape evict expect expire explain export expose extend extract fetch find finish fix flush fold follow
   forbid forget format fuzz give group guard handle hand hide hold honour identify ignore import
   include index inherit insert inline invalidate join keep key kill lead leave let limit link list
@@ -20,7 +20,7 @@ const verbs = new Set(
   say schedule search select send separate serve set share shorten show sign simplify skip sort
   speak split spread start state stop store stream strip sum support suspend swap take tell test
   throttle time track translate trim trust try turn type undo unify update upgrade use validate
-  verify wait warn watch widen wrap write`.split(/\s+/),
+  verify wait walk warn watch widen wrap write`.split(/\s+/),
 );
 
 /** Returns what is wrong with the title of a commit, or undefined. */

@@ -21,7 +21,10 @@ async function loadSchema(
   signal: AbortSignal,
 ): Promise<JsonObject | undefined> {
   if (kind === 'resolve') return undefined;
-  if (Object.hasOwn(kindSchemas, kind)) return kindSchemas[kind as keyof typeof kindSchemas];
+  // The schemas have no number that the console could not hold.
+  if (Object.hasOwn(kindSchemas, kind)) {
+    return kindSchemas[kind as keyof typeof kindSchemas] as JsonObject;
+  }
   if (!/^[\w-]+$/.test(engine)) return undefined;
   const headers = { accept: 'application/schema+json' };
   const response = await fetch(new URL(`engines/${engine}`, service), { headers, signal });

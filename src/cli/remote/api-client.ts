@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/values/json/exact-number.ts';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { Option } from 'commander';
@@ -182,7 +183,7 @@ export async function* linesFromApi(
   }
   const lines = createInterface({ input: Readable.from(reply.body ?? []), crlfDelay: Infinity });
   try {
-    for await (const line of lines) yield JSON.parse(line) as JsonObject;
+    for await (const line of lines) yield parseJson(line) as JsonObject;
   } catch (error) {
     throw new Failure('unavailable', `The connection to ${url} has ended.`, { cause: error });
   }
@@ -230,7 +231,7 @@ function oneLine(text: string): string {
 
 function parsedJson(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseJson(text);
   } catch {
     return undefined;
   }

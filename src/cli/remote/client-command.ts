@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/values/json/exact-number.ts';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Option, type Command } from 'commander';
@@ -135,7 +136,7 @@ function optionOf(field: string, { description, value, isNumber, values }: Input
 export function parseObject(json: string, what: string): JsonObject {
   let value: unknown;
   try {
-    value = JSON.parse(json);
+    value = parseJson(json);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new UsageError(`${what} is not JSON: ${reason}`);

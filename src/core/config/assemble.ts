@@ -14,6 +14,8 @@ interface Inputs {
   readonly folder: string;
   /** Absolute paths of the included files. */
   readonly includedFiles?: readonly string[];
+  /** See Config. */
+  readonly privatePaths?: readonly string[];
   /** The number of processes for `workers = auto`. */
   readonly cores: number;
   /** The default of `[node] name`. */
@@ -34,6 +36,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
   return frozen({
     file,
     includedFiles: inputs.includedFiles ?? [],
+    privatePaths: inputs.privatePaths ?? [],
     variables: ini.variables,
     server: serverOf(ini, inputs),
     tls: {

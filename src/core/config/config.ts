@@ -102,6 +102,8 @@ export interface Config {
   readonly file: string;
   /** Absolute paths of the files of `[server] include`. */
   readonly includedFiles: readonly string[];
+  /** Absolute paths of the files and folders that no mount may serve, besides these. */
+  readonly privatePaths: readonly string[];
   /** The values of `${NAME}` in the ini file and in the file of `[server] import`. */
   readonly variables: Readonly<Record<string, string>>;
   readonly server: Omit<SectionFields<'server'>, 'base' | 'workers'> & {

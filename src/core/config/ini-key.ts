@@ -23,6 +23,8 @@ interface KeyOptions<Item, Field extends string> {
    * Whether it names a file or folder; the folder of the ini file is the base of relative paths.
    */
   readonly isPath?: true;
+  /** What the file or folder at its path holds, which no mount may serve: `a private key`. */
+  readonly holds?: string;
   /** Whether its value is a secret, which no operation shows. */
   readonly isSecret?: true;
   /** The ini text of a value; by default texts and numbers as they are, and `yes` or `no`. */
@@ -57,6 +59,15 @@ export interface ParsedKeys<S> {
   readonly lines: ReadonlyMap<string, readonly number[]>;
   /** Whether all of its lines are valid. */
   readonly isValid: boolean;
+  /** The files that its keys name and that no mount may serve. */
+  readonly heldFiles: readonly HeldFile[];
+}
+
+/** A file or folder that a key names, and what it holds. */
+export interface HeldFile {
+  /** As the ini text has it. */
+  readonly path: string;
+  readonly holds: string;
 }
 
 /** The name of a key in the configuration. */

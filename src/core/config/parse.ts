@@ -7,7 +7,14 @@ import {
   duplicateMessage,
   type ParsedHeaders,
 } from './entry.ts';
-import { defaultValue, type IniKey, type Keys, type ParsedKeys, type ValuesOf } from './ini-key.ts';
+import {
+  defaultValue,
+  type HeldFile,
+  type IniKey,
+  type Keys,
+  type ParsedKeys,
+  type ValuesOf,
+} from './ini-key.ts';
 import { nearestName } from '../values/nearest.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import { scanIni, type Entry, type ScannedSection } from './scan.ts';
@@ -262,9 +269,14 @@ function parseSection<K extends SectionKind>(
     const isBelow = section.folder !== undefined && key.isPath === true;
     return [name, isBelow && typeof value === 'string' ? resolve(section.folder, value) : value];
   });
+  const heldFiles = all.flatMap(([name, path]): readonly HeldFile[] => {
+    const holds = typeof name === 'string' ? keys[name]?.holds : undefined;
+    return holds !== undefined && typeof path === 'string' ? [{ path, holds }] : [];
+  });
   return {
     name: section.name,
     line: section.line,
+    heldFiles,
     // The names come from the schema, and each value from the parser of its key.
     values: Object.fromEntries(all) as ValuesOf<Sections[K]>,
     lines,

@@ -11,7 +11,7 @@ import { includePatterns, placeOf, readIncluded } from './include.ts';
 import { configFileBytesMax } from './limits.ts';
 import { parseIni, type ParsedIni } from './parse.ts';
 import type { LineProblem } from './problem.ts';
-import { exposureProblems, checkReferences } from './references.ts';
+import { checkReferences, exposureProblems, privateFiles } from './references.ts';
 import type { Environment } from './variables.ts';
 
 /** The inputs of readConfig. */
@@ -82,7 +82,7 @@ async function readGenerated(
   source: ConfigSource,
   { text, env }: GeneratedIni,
 ): Promise<ConfigResult> {
-  const result = await configOf(parseIni(text, { env }), source);
+  const result = await configOf(parseIni(text, { env }), source, [], true);
   if (result.ok) return result;
   // The lines belong to a generated text, not to a file.
   return { ok: false, problems: result.problems.map((problem) => ({ ...problem, line: 0 })) };
@@ -92,12 +92,15 @@ async function configOf(
   ini: ParsedIni,
   source: ConfigSource,
   includedFiles: readonly string[] = [],
+  isGenerated = false,
 ): Promise<ConfigResult> {
   const { file, cores, hostName } = source;
   const absolute = resolve(file);
   const folder = dirname(absolute);
   const { problems, ...read } = await checkReferences(ini, { folder });
-  const exposed = await exposureProblems(ini, { folder });
+  const iniFiles = [...(isGenerated ? [] : [absolute]), ...includedFiles];
+  const held = await privateFiles(ini, { folder, iniFiles });
+  const exposed = await exposureProblems(ini, held, { folder });
   const all = [...ini.problems, ...consistencyProblems(ini), ...exposed, ...problems];
   if (all.length > 0) {
     const named = [
@@ -110,7 +113,9 @@ async function configOf(
     };
     return failed(file, all, { names: ini.includedFiles, besides });
   }
-  const inputs = { file: absolute, folder, cores, hostName, ...read, includedFiles };
+  // The configuration names the ini files already, but not where symbolic links lead.
+  const privatePaths = held.flatMap(({ path }) => (iniFiles.includes(path) ? [] : path));
+  const inputs = { file: absolute, folder, cores, hostName, ...read, includedFiles, privatePaths };
   const config = assembleConfig(ini, inputs);
   return { ok: true, config };
 }

@@ -17,6 +17,7 @@ import { readTsigKey } from '../../modules/acme/dns/tsig-key.ts';
 import { readLinkKeys, readSecretsKeys } from './secrets-keys.ts';
 import type { TableConfig } from './config.ts';
 import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
+import type { HeldFile } from './ini-key.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { SectionKind } from './schema.ts';
@@ -357,39 +358,48 @@ function problemAt(
 }
 
 /**
- * Finds mounts that would serve the data folder, the access log or a private key, also by way of
- * symbolic links, or the data folder that another server has at its usual place; `folder` is the
- * base of relative paths.
+ * The files that no mount may serve: those of which their keys say so, and the ini file with those
+ * that it includes. `folder` is the base of relative paths. A symbolic link may lead elsewhere
+ * later, so each is there by its own path, too.
+ */
+export async function privateFiles(
+  ini: ParsedIni,
+  { folder, iniFiles }: { readonly folder: string; readonly iniFiles: readonly string[] },
+): Promise<readonly HeldFile[]> {
+  const sections: readonly unknown[] = Object.values(ini).flat();
+  const held = sections.flatMap((section) => (hasHeldFiles(section) ? section.heldFiles : []));
+  const own = iniFiles.map((path) => ({ path, holds: 'the ini file' }));
+  const found = [...held, ...own].map(async ({ path: written, holds }) => {
+    const path = resolve(folder, written);
+    const real = await realPath(path);
+    return real === path
+      ? [{ path, holds }]
+      : [
+          { path: real, holds },
+          { path, holds },
+        ];
+  });
+  return (await Promise.all(found)).flat();
+}
+
+function hasHeldFiles(section: unknown): section is Pick<ParsedSection<SectionKind>, 'heldFiles'> {
+  return typeof section === 'object' && section !== null && 'heldFiles' in section;
+}
+
+/**
+ * Finds mounts that would serve a private file, also by way of symbolic links, or the data folder
+ * that another server has at its usual place; `folder` is the base of relative paths.
  */
 export async function exposureProblems(
-  ini: ParsedIni,
+  { disk }: Pick<ParsedIni, 'disk'>,
+  files: readonly HeldFile[],
   { folder }: { readonly folder: string },
 ): Promise<readonly LineProblem[]> {
-  const real = (path: string): Promise<string> => realPath(resolve(folder, path));
-  const { credentials, password_file: password, key: clusterKey } = ini.cluster.values;
-  const { secrets_key_file: secretsKey } = ini.cluster.values;
-  const keys = [...[ini.tls, ...ini.hosts].map(({ values }) => values.key), clusterKey];
-  const files: readonly (readonly [what: string, file: string | undefined])[] = [
-    ['the data folder', ini.server.values.data],
-    ['the access log', ini.log.values.file],
-    ['an API key', ini.node.values.key_file],
-    ['the credentials of the cluster', credentials],
-    ['the credentials of the cluster', password],
-    ['the secrets key of the cluster', secretsKey],
-    ...ini.access.map(({ values }) => ['a password file', values.password_file] as const),
-    ...ini.access.map(({ values }) => ['a key that signs links', values.link_key_file] as const),
-    ...keys.map((key) => ['a private key', key] as const),
-  ];
-  const secrets = await Promise.all(
-    files.flatMap(([what, file]) =>
-      file === undefined ? [] : [real(file).then((path) => ({ what, path }))],
-    ),
-  );
-  const found = ini.disk.map(async (mount) => {
+  const found = disk.map(async (mount) => {
     const line = lineOf(mount, 'root');
-    const root = await real(mount.values.root);
-    const exposed = secrets.find(({ path }) => isWithin(path, root));
-    const what = exposed?.what ?? (await otherDataIn(root));
+    const root = await realPath(resolve(folder, mount.values.root));
+    const exposed = files.find(({ path }) => isWithin(path, root));
+    const what = exposed?.holds ?? (await otherDataIn(root));
     if (line === undefined || what === undefined) return [];
     const written = quoted(mount.values.root);
     return [{ line, message: `\`root\` = ${written} contains ${what}: serve a folder without it` }];

@@ -66,6 +66,11 @@ function bytes<const Field extends string>(field: Field) {
   return { field, write: sizeText };
 }
 
+/** What files hold that no mount may serve. */
+const privateKey = 'a private key';
+const apiKey = 'an API key';
+const clusterCredentials = 'the credentials of the cluster';
+
 /** Keys of `[tls]` that the configuration has under the same names. */
 export const tlsKeys = {
   http_redirect: single(yesNo, 'yes'),
@@ -86,7 +91,7 @@ export const acmeKeys = {
   /** The id of the external account that the ACME account belongs to (RFC 8555 §7.3.4). */
   acme_eab_kid: optional(anyText, { field: 'eabKid' }),
   /** A file with the MAC key of the external account, in base64url. */
-  acme_eab_key: optional(anyText, { field: 'eabKeyFile', isPath: true }),
+  acme_eab_key: optional(anyText, { field: 'eabKeyFile', isPath: true, holds: privateKey }),
   /** The kind of certificates, of those that the ACME server offers. */
   acme_profile: optional(acmeProfile, { field: 'profile' }),
   /** A PEM file with certificate authorities that are trusted besides the well-known ones. */
@@ -94,10 +99,14 @@ export const acmeKeys = {
   /** Private networks that the ACME server may be in. */
   acme_allow_private: list(cidr, '', { field: 'allowPrivate' }),
   /** A program that changes TXT records, for dns-01. */
-  acme_dns_hook: optional(anyText, { field: 'dnsHook', isPath: true }),
+  acme_dns_hook: optional(anyText, {
+    field: 'dnsHook',
+    isPath: true,
+    holds: 'the program that changes DNS records',
+  }),
   /** A name server that takes changes (RFC 2136), and a file with the key that signs them. */
   acme_dns_server: optional(nameServer, { field: 'dnsServer', write: nameServerText }),
-  acme_dns_key: optional(anyText, { field: 'dnsKeyFile', isPath: true }),
+  acme_dns_key: optional(anyText, { field: 'dnsKeyFile', isPath: true, holds: privateKey }),
   /** A URL that says for which other names certificates are obtained when clients ask for them. */
   acme_on_demand: optional(questionUrl, { field: 'onDemandUrl' }),
   /** Orders of such certificates in a minute. */
@@ -125,9 +134,9 @@ export const sections = {
   server: {
     listen: repeated(listenAddress, '127.0.0.1:8080', { write: listenText }),
     /** The folder of LMDB. */
-    data: single(anyText, './data', { isPath: true }),
+    data: single(anyText, './data', { isPath: true, holds: 'the data folder' }),
     /** An .ndjson file, imported once into an empty data folder. */
-    import: optional(anyText, { isPath: true }),
+    import: optional(anyText, { isPath: true, holds: 'the page rules to import' }),
     /** A canonical path without a final slash. */
     base: optional(basePath, { write: escapedPath }),
     public_url: optional(origin),
@@ -142,13 +151,13 @@ export const sections = {
   },
   tls: {
     cert: optional(anyText, { isPath: true }),
-    key: optional(anyText, { isPath: true }),
+    key: optional(anyText, { isPath: true, holds: privateKey }),
     ...tlsKeys,
     ...acmeKeys,
   },
   'tls.<host>': {
     cert: optional(anyText, { isPath: true }),
-    key: optional(anyText, { isPath: true }),
+    key: optional(anyText, { isPath: true, holds: privateKey }),
     acme: single(yesNo, 'no'),
   },
   'disk.<name>': {
@@ -232,7 +241,7 @@ export const sections = {
     /** The URL of the data host that has the rows. */
     host: optional(anyText),
     /** A file with an API key of that host. */
-    host_key_file: optional(anyText, { isPath: true }),
+    host_key_file: optional(anyText, { isPath: true, holds: apiKey }),
   },
   webhook: {
     allow_private: list(cidr, ''),
@@ -250,7 +259,7 @@ export const sections = {
     /** The URL of the node whose log this node follows (docs/design/nodes.md). */
     central: optional(serverUrl),
     /** A file with an API key of the centre, of the scope `follow` and bound to `name`. */
-    key_file: optional(anyText, { isPath: true }),
+    key_file: optional(anyText, { isPath: true, holds: apiKey }),
     /** The most entries, and the most bytes of them, that the outbox of a counter may have. */
     outbox_entries: single(wholeNumber(1, outboxEntriesLimit), '1000000', {
       field: 'outboxEntriesMax',
@@ -265,16 +274,23 @@ export const sections = {
     /** The name of the stream, which all nodes of the cluster share. */
     name: single(plainName, 'waymark'),
     /** A file with the user's credentials as `nsc` makes them, or with the seed of its nkey. */
-    credentials: optional(anyText, { field: 'credentialsFile', isPath: true }),
+    credentials: optional(anyText, {
+      field: 'credentialsFile',
+      isPath: true,
+      holds: clusterCredentials,
+    }),
     user: optional(anyText),
-    password_file: optional(anyText, { isPath: true }),
+    password_file: optional(anyText, { isPath: true, holds: clusterCredentials }),
     /** A PEM file with the certificate authorities of the servers. */
     ca: optional(anyText, { field: 'caFile', isPath: true }),
     /** The certificate that this node shows to the servers, with its key. */
     cert: optional(anyText, { field: 'certFile', isPath: true }),
-    key: optional(anyText, { field: 'keyFile', isPath: true }),
+    key: optional(anyText, { field: 'keyFile', isPath: true, holds: privateKey }),
     /** A file with the keys that encrypt the private keys of certificates in the shared log. */
-    secrets_key_file: optional(anyText, { isPath: true }),
+    secrets_key_file: optional(anyText, {
+      isPath: true,
+      holds: 'the secrets key of the cluster',
+    }),
   },
   asset: {
     max: single(size, '256MiB', bytes('bytesMax')),

@@ -3,16 +3,19 @@ import { openShared } from './environment.ts';
 import { silenceDiskFullErrors } from './folder/full-disk.ts';
 
 /** Version of the layout below. A data folder with a newer version is refused. */
-export const schemaVersion = 9;
+export const schemaVersion = 10;
 
 /** Older versions that this one can open: opening a folder adds the missing databases. */
-export const extensibleVersions: readonly number[] = [3, 4, 5, 6, 7, 8];
+export const extensibleVersions: readonly number[] = [3, 4, 5, 6, 7, 8, 9];
 
 /** The first version in which keys with several candidates are marked: see index-entries.ts. */
 export const markedVersion = 5;
 
 /** The first version with the databases of the assets and access sections of page rules. */
 export const namesVersion = 9;
+
+/** The first version whose indexes of rows have date-times as instants. */
+export const instantsVersion = 10;
 
 /** The value of `application` in `meta` in a data folder of Waymark. */
 export const applicationMark = 'waymark';

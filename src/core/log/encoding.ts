@@ -1,5 +1,6 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../values/failure.ts';
+import { parseJson } from '../values/json/exact-number.ts';
 
 /** The longest key or sorted value that LMDB allows with pages of 4 KiB. */
 export const keyBytesMax = 1978;
@@ -64,7 +65,7 @@ function hashed(text: string): Buffer {
 /** Parses a value of the store. Throws `unavailable` for a value that is damaged on the disk. */
 export function storedJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch (cause) {
     throw new Failure(
       'unavailable',

@@ -8,19 +8,19 @@ export const purgedValue = '[purged]';
 export const withheldValue = '[withheld]';
 
 /**
- * Replaces each header value that a record no longer has by `mark`, in the fields of the record or
- * of a row about it. Header values are those in objects named `headers`, in upper or lower case. In
- * `_unknowns_`, `headers` may also be a text or a list, and `enginedata` a text: then it counts as
- * one value. A former value may still be a valid credential of a source or a receiver. Returns the
- * same object if nothing is replaced.
+ * Replaces each header value that no current version of a record has by `mark`, in the fields of
+ * the record or of a row about it. Header values are those in objects named `headers` or
+ * `request_headers`, in upper or lower case. In `_unknowns_`, `headers` may also be a text or a
+ * list, and `enginedata` a text: then it counts as one value. A former value may still be a valid
+ * credential of a source or a receiver. Returns the same object if nothing is replaced.
  */
 export function replaceFormerHeaders(
   fields: JsonObject,
-  current: object | undefined,
+  current: readonly object[],
   mark: string,
 ): JsonObject {
   const values = new Set<string>();
-  if (current !== undefined) collectValues(current as JsonObject, values);
+  for (const record of current) collectValues(record as JsonObject, values);
   return replaced(fields, (value) => (values.has(JSON.stringify(value)) ? value : mark));
 }
 
@@ -28,7 +28,7 @@ const unknownsName = '_unknowns_';
 
 /** Whether a member holds header values. A name in upper case is a mistake, but was stored. */
 function isHeaders(name: string): boolean {
-  return name.toLowerCase() === 'headers';
+  return /^(?:request_)?headers$/i.test(name);
 }
 
 /** Whether a member is a text that may have header values anywhere in it. */

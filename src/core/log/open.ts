@@ -6,6 +6,7 @@ import { Failure } from '../values/failure.ts';
 import {
   applicationMark,
   extensibleVersions,
+  instantsVersion,
   markedVersion,
   namesVersion,
   openDatabases,
@@ -16,6 +17,7 @@ import {
 import { createDeliveryLog } from '../../modules/webhooks/log/delivery-log.ts';
 import { createLocalDeliveryWriter } from './shared/delivery-writer.ts';
 import { createDraftReads } from '../../modules/drafts/log/draft-reads.ts';
+import { refreshDraftedRows } from './write/write-puts.ts';
 import { backUp } from '../../modules/upkeep/backup.ts';
 import {
   damageFailure,
@@ -43,7 +45,11 @@ import type { OutboxMax } from '../../modules/nodes/log/outbox.ts';
 import { createOutbox } from '../../modules/nodes/log/outbox-entries.ts';
 import { putSeveralMarks } from './index-entries.ts';
 import { putRuleAssets } from '../../modules/rules/log/rule-assets.ts';
-import { createIndexBuilder, refreshWords } from '../../modules/tables/log/index-build.ts';
+import {
+  createIndexBuilder,
+  refreshInstants,
+  refreshWords,
+} from '../../modules/tables/log/index-build.ts';
 import { createReads } from './reads.ts';
 import { joinCluster, leaveShared, type Sharing } from '../../modules/cluster/log/join.ts';
 import type { SharedLog } from './shared/shared-log.ts';
@@ -394,6 +400,7 @@ function makeDatabases(environment: RootDatabase, { newId, layoutChanged }: Make
     former = Number(meta.get('schema') ?? schemaVersion);
     if (former < markedVersion) putSeveralMarks(databases);
     if (former < namesVersion) putRuleAssets(databases);
+    if (former < instantsVersion) refreshDraftedRows(databases, refreshInstants(databases));
     refreshWords(databases);
     if (meta.get('schema') !== String(schemaVersion)) {
       meta.putSync('schema', String(schemaVersion));

@@ -5,18 +5,17 @@ import { nearestName } from '../values/nearest.ts';
 import { Failure } from '../values/failure.ts';
 import { isJsonObject, nestsDeeper, type JsonObject } from '../values/json/json.ts';
 import { hasHookScope, hasScope, type Caller } from '../values/key.ts';
-import { toolUseField, toolUseFrom, toolUseText } from '../log/tool-use.ts';
+import type { ToolUse } from '../log/change.ts';
 import { vkCharactersMax } from './limits.ts';
 import { jsonDepthMax } from '../values/limits.ts';
 import { generationName } from '../../modules/nodes/central-client.ts';
-import type { PassOn } from '../../modules/nodes/pass-on.ts';
-import type { ClientRequest } from '../../modules/peers/waymark-client.ts';
+import type { PassedRequest, PassOn } from '../../modules/nodes/pass-on.ts';
 import { requireBoundOperation } from './bounds/operations.ts';
 import type { KeyRates } from './keys/key-rates.ts';
 import { isSessionToken } from './keys/session-token.ts';
 import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
 import { requireKnownFields } from './problems.ts';
-import { createValidators } from './schema-validators.ts';
+import { createValidators, validInput } from './schema-validators.ts';
 
 /** Runs operations by name. */
 export interface Execute {
@@ -57,6 +56,8 @@ export interface ExecuteParts {
   readonly generation?: () => number;
   /** Undefined at a node without a centre. */
   readonly passOn?: PassOn | undefined;
+  /** The tool of a call that another node has passed on; undefined for another call. */
+  readonly passedTool?: (name: string, call: Call) => ToolUse | undefined;
   /** Whether this node takes the writes of an operation into its outbox. */
   readonly goesToOutbox?: (name: string, caller: Caller) => boolean;
   /** An operation that can be in drafts, in an open one; throws `not_found` or `conflict`. */
@@ -64,10 +65,8 @@ export interface ExecuteParts {
 }
 
 /** Makes the function by which every transport runs operations. */
-export function createExecute(
-  operations: readonly Operation[],
-  { keyRates, generation = () => 0, passOn, goesToOutbox = () => false, inDraft }: ExecuteParts,
-): Execute {
+export function createExecute(operations: readonly Operation[], parts: ExecuteParts): Execute {
+  const { keyRates, generation = () => 0, passOn, goesToOutbox = () => false, inDraft } = parts;
   const table = new Map(operations.map((one) => [one.name, one]));
   // In query strings and forms every value is a text: ajv converts numerals to numbers.
   const validatorOf = createValidators({ coerceTypes: true, allErrors: false });
@@ -75,8 +74,9 @@ export function createExecute(
   function parse({ name, input }: Operation, given: JsonObject): JsonObject {
     const v = declared(name, input, given);
     const validate = validatorOf(input);
-    if (!validate(v)) throw inputFailure(validate.errors?.[0]);
-    return withoutNulls(v, input);
+    const valid = validInput(validate, v);
+    if (valid === undefined) throw inputFailure(validate.errors?.[0]);
+    return withoutNulls(valid, input);
   }
 
   function require(name: string): Operation {
@@ -94,7 +94,7 @@ export function createExecute(
     find: (name) => table.get(name),
     require,
     async run(name, given, sent) {
-      const call = withToolOf(sent);
+      const call = withPassedTool(parts, name, sent);
       const found = require(name);
       requireGeneration(call.fields[generationName], generation);
       authorise(found, call.caller, { mayDraft: call.draft !== undefined });
@@ -134,12 +134,10 @@ export function createExecute(
   };
 }
 
-/** A call with the tool that another node names, which has passed the call on. */
-function withToolOf(call: Call): Call {
-  const text = call.fields[toolUseField];
-  const isNamed = call.via !== undefined || call.caller.keyId === undefined;
-  if (text === undefined || isNamed) return call;
-  return { ...call, via: toolUseFrom(text) };
+/** A call with the tool of the node that has passed it on. */
+function withPassedTool({ passedTool }: ExecuteParts, name: string, call: Call): Call {
+  const via = call.via ?? passedTool?.(name, call);
+  return via === undefined ? call : { ...call, via };
 }
 
 function inputObject(given: unknown): JsonObject {
@@ -186,14 +184,13 @@ const isLocal: ReadonlySet<string> = new Set([
 function passedRequest(
   v: JsonObject,
   { vk, qk, draft, caller, fields, isStrict, via }: Call,
-): ClientRequest {
+): PassedRequest {
   const { 'if-match': ifMatch, cookie } = fields;
   return {
-    ...{ v, vk, qk, draft, apikey: caller.apikey },
+    ...{ v, vk, qk, draft, apikey: caller.apikey, keyId: caller.keyId, via },
     fields: {
       ...(isStrict === true && { prefer: 'handling=strict' }),
       ...(ifMatch !== undefined && { 'if-match': ifMatch }),
-      ...(via !== undefined && { [toolUseField]: toolUseText(via) }),
       // The token of a session that the centre has made counts only with its cookie.
       ...(isSessionToken(caller.apikey ?? '') && cookie !== undefined && { cookie }),
     },

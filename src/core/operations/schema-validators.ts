@@ -1,4 +1,5 @@
 import type { Ajv2020, Options, ValidateFunction } from 'ajv/dist/2020.js';
+import { hasExactNumber, mapExactNumbers, mapLeaves } from '../values/json/exact-number.ts';
 import type { JsonObject } from '../values/json/json.ts';
 import { loadAjv2020 } from '../values/lazy-packages.ts';
 
@@ -21,4 +22,19 @@ export function createValidators(options: Options): (schema: JsonObject) => Vali
     }
     return validate;
   };
+}
+
+/**
+ * The input that a function of a schema accepts, with the values that it converts; undefined if it
+ * accepts none. A number that no double holds fits only where the schema names no type: for ajv, a
+ * bigint stands in its place.
+ */
+export function validInput(validate: ValidateFunction, v: JsonObject): JsonObject | undefined {
+  if (!hasExactNumber(v)) return validate(v) ? v : undefined;
+  const numbers: unknown[] = [];
+  const replaced = mapExactNumbers(v, (number) => BigInt(numbers.push(number) - 1));
+  if (!validate(replaced)) return undefined;
+  return mapLeaves(replaced, (value) => {
+    return typeof value === 'bigint' ? numbers[Number(value)] : value;
+  }) as JsonObject;
 }

@@ -12,8 +12,9 @@ type RulePaths = Pick<AccessConfig, 'origin' | 'path' | 'except' | 'login'>;
 /**
  * Creates the lookup of the rules that protect a path, in their order. A rule protects a path if
  * its patterns match any reading of it: what is behind Waymark may ignore case, join slashes,
- * decode once more or drop path parameters, and a mount may show a file at another path. An
- * exception counts only for a path without such a second reading.
+ * decode once more or drop path parameters, and a mount may show a file at another path, or have
+ * its content in another file beside it. An exception counts only for a path without such a second
+ * reading.
  */
 export function createProtectedPaths<T extends RulePaths>(
   rules: readonly T[],
@@ -71,7 +72,7 @@ function isExcepted({ except }: RulePaths, path: string): boolean {
 /** All texts under which a source may look for a canonical path, in lower case. */
 function readingsOf(path: string, mounts: readonly MountPaths[]): readonly string[] {
   const text = looseText(path);
-  const readings = [text, withoutDots(text)];
+  const readings = [text, withoutDots(text), ...originalsOf(withoutSlash(text))];
   if (linkPath.test(text)) {
     readings.push(...['.', '/'].map((mark) => text.replace(linkPath, `$1${mark}link.htm`)));
   }
@@ -95,6 +96,36 @@ function readingsOf(path: string, mounts: readonly MountPaths[]): readonly strin
     }
   }
   return readings;
+}
+
+/** The end of the name of a file with the content of another: of a compressor, or an editor. */
+const companion = /(?:\.(?:br|gz|zst|bak|old|orig|save|swp)|~|::\$data)$/;
+
+/** How many such ends a name has: `report.html.bak.gz`. */
+const companionEndsMax = 3;
+
+/** The paths whose content may be in the file at a path, which a compressor or editor has made. */
+function originalsOf(text: string): readonly string[] {
+  const originals: string[] = [];
+  let name = text;
+  for (let count = 0; count < companionEndsMax; count += 1) {
+    const original = withoutEnds(name).replace(companion, '');
+    if (original === name) break;
+    originals.push(original);
+    name = original;
+  }
+  return originals;
+}
+
+/** A path whose segments have no dots and spaces at their ends, which Windows leaves out. */
+function withoutEnds(path: string): string {
+  if (!/[. ](?:\/|$)/.test(path)) return path;
+  const bare = path.split('/').map((segment) => {
+    let end = segment.length;
+    while (end > 0 && '. '.includes(segment.charAt(end - 1))) end -= 1;
+    return end === 0 ? segment : segment.slice(0, end);
+  });
+  return bare.join('/');
 }
 
 /** The address of breadcrumbs, which may be written in two ways. */

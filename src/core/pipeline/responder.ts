@@ -24,6 +24,7 @@ import { passContentOn } from './body.ts';
 import {
   acceptRequest,
   callerOf,
+  hasKey,
   countForRates,
   type IncomingRequest,
 } from './incoming-request.ts';
@@ -216,7 +217,9 @@ export class Responder {
     };
     const { serving, nowMs } = this.#moment;
     const { site, visitors, config } = serving;
-    const token = previewToken(incoming.fields.cookie);
+    // A browser keeps a worker when the preview has ended.
+    const isWorker = incoming.fields['service-worker'] === 'script';
+    const token = isWorker ? undefined : previewToken(incoming.fields.cookie);
     const preview = token === undefined ? undefined : serving.previews.find(token, nowMs);
     if (body !== undefined) passContentOn(body);
     const visitor = visitors.visitorOf(incoming);
@@ -228,6 +231,7 @@ export class Responder {
       ...incoming.target,
       ...recipient,
       method: exchange.head.method,
+      version: exchange.head.version,
       fields: withoutOwnCookies(incoming.fields),
       address: incoming.address,
       visitor,
@@ -303,7 +307,7 @@ export class Responder {
   #withServerTiming(reply: Reply, incoming: IncomingRequest): Reply {
     const { serving } = this.#moment;
     // A wrong key counts as wrong, but the visitor still gets the page.
-    if (incoming.fields.apikey !== undefined) this.caller = callerOf(serving, incoming);
+    if (hasKey(incoming)) this.caller = callerOf(serving, incoming);
     const wanted = serving.config.log.explain;
     if (!wanted && !seesSources(this.caller)) return reply;
     return changedReply(reply, (one) => {

@@ -85,6 +85,8 @@ export interface DraftSite {
   readonly site: Pick<Site, 'respond'>;
   /** When the preview ends, in milliseconds since 1970. */
   readonly endMs: number;
+  /** Whether its pages may run scripts: see createPreviewTrust. */
+  readonly isTrusted: boolean;
 }
 
 /** The state of the site when a request arrives. */

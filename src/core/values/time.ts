@@ -104,6 +104,37 @@ export function parseDateTime(value: Json): string | undefined {
   return /^\d/.test(iso) ? iso : undefined;
 }
 
+/**
+ * An instant as a text whose order is that of time: an ISO 8601 date-time in UTC, to the last digit
+ * that was sent, without a Z and without zeros at its end. Undefined for another text.
+ */
+export function instantText(text: string): string | undefined {
+  const utc = parseDateTime(text);
+  if (utc === undefined) return undefined;
+  return `${utc.slice(0, secondCharacters)}.${fractionOf(text)}`.replace(/\.?0*$/, '');
+}
+
+/** As parseDateTime, with all digits of the second that were sent, and at least three of them. */
+export function parseExactDateTime(value: Json): string | undefined {
+  const utc = parseDateTime(value);
+  if (utc === undefined || typeof value !== 'string') return utc;
+  const more = fractionOf(value).slice(3).replace(/0+$/, '');
+  return more === '' ? utc : utc.replace(/Z$/, `${more}Z`);
+}
+
+/** The instant of a date-time in milliseconds since 1970, with their fraction. */
+export function instantMs(text: string): number {
+  const digits = fractionOf(text).slice(3);
+  return Date.parse(parseDateTime(text) ?? '') + (digits === '' ? 0 : Number(`0.${digits}`));
+}
+
+/** The digits of a fraction of a second. */
+function fractionOf(text: string): string {
+  return /\.(\d+)/.exec(text)?.[1] ?? '';
+}
+
+const secondCharacters = '2026-12-01T07:00:00'.length;
+
 /** A moment as ISO 8601 UTC, and the time zone in which somebody has named it. */
 export interface NamedMoment {
   readonly at: string;

@@ -26,19 +26,27 @@ export interface ForwardTo {
 
 /** Fields of a client that the other server does not get: framing, and what it gets from here. */
 const notSent: ReadonlySet<string> = new Set([
-  ...[
-    'accept-encoding',
-    'apikey',
-    'connection',
-    'expect',
-    'forwarded',
-    'host',
-    'http2-settings',
-    'keep-alive',
-  ],
+  ...['accept-encoding', 'apikey', 'connection', 'expect', 'host', 'http2-settings', 'keep-alive'],
   ...['proxy', 'proxy-authorization', 'proxy-connection', 'range', 'te', 'trailer'],
-  ...['transfer-encoding', 'upgrade', 'via', 'x-original-url', 'x-real-ip', 'x-rewrite-url'],
+  ...['transfer-encoding', 'upgrade', 'via'],
 ]);
+
+/** Starts of names in which proxies say who asked for what: a client must not say it itself. */
+const proxyPrefixes = [
+  ...['x-forwarded', 'x-original', 'x-rewrite', 'x-real-ip', 'x-client-ip', 'x-cluster-client'],
+  ...['x-auth-request', 'x-envoy', 'x-http-method', 'x-remote', 'x-url-scheme', 'x-sent-from'],
+  ...['cf-connecting', 'fastly-client', 'fly-client', 'do-connecting', 'true-client'],
+  ...['client-ip', 'remote-addr', 'remote-host', 'remote-ip', 'front-end-https', 'forwarded'],
+];
+
+/** Whole names of that kind. */
+const proxyNames: ReadonlySet<string> = new Set([
+  ...['x-host', 'x-scheme', 'x-method', 'x-method-override', 'x-uri'],
+]);
+
+function isMadeByProxies(name: string): boolean {
+  return proxyNames.has(name) || proxyPrefixes.some((start) => name.startsWith(start));
+}
 
 /** Fields of an answer that are not for the client, or that the content's new length changes. */
 const notReturned: ReadonlySet<string> = new Set([
@@ -86,7 +94,7 @@ function sentFields(request: AccessRequest, copy: readonly string[]): FieldList 
   const { protocol, host } = new URL(origin);
   const sent: string[] = [];
   for (const [name, value] of Object.entries(withoutSpoofed(fields, copy))) {
-    const isOwn = notSent.has(name) || /^(?:x-forwarded-|content-|if-)/.test(name);
+    const isOwn = notSent.has(name) || isMadeByProxies(name) || /^(?:content-|if-)/.test(name);
     if (value !== undefined && !isOwn && /^[a-z0-9-]+$/.test(name)) sent.push(name, value);
   }
   const uri = sentUrlOf({ ...request, origin: '' });

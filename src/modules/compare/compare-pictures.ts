@@ -56,7 +56,9 @@ export async function takePictures(
     throw new UsageError(`cannot write to ${folder}: ${errorReason(error)}`);
   });
   const v = { draft, seconds: previewSecondsOfPictures };
+  // Without a vk, an answer always has the link.
   const { data: preview } = await callApi(api, 'draft.preview', { v, vk: undefined });
+  const { url: link = '' } = preview;
   const browser = await Chromium.start(program);
   const endMs = performance.now() + picturesMsMax;
   const shown: string[] = [];
@@ -66,7 +68,7 @@ export async function takePictures(
     for (const [at, row] of rows.filter(({ url }) => url !== undefined).entries()) {
       if (at >= picturesMax || performance.now() > endMs) break;
       const url = new URL(row.url ?? '', parts.origin);
-      if (!entered.has(url.origin)) await tabs.draft.open(onOrigin(preview.url, url.origin));
+      if (!entered.has(url.origin)) await tabs.draft.open(onOrigin(link, url.origin));
       entered.add(url.origin);
       const [live, drafted] = await Promise.all(
         sides.map((side) =>

@@ -60,7 +60,7 @@ interface Asked {
  * of the bounds of the caller, and `too_large`.
  */
 export function givenQuestions(
-  { urls = '', keys = '' }: { readonly urls?: string; readonly keys?: string },
+  { urls = [], keys = [] }: { readonly urls?: Lines; readonly keys?: Lines },
   { origin, caller }: Asked,
 ): QuestionPage {
   const named = linesOf(keys);
@@ -76,9 +76,11 @@ export function givenQuestions(
   throw new Failure('too_large', message, { field: 'urls' });
 }
 
-function linesOf(given: string): readonly string[] {
-  return given
-    .split('\n')
+/** A list, or a text with an item on each line. */
+type Lines = string | readonly string[];
+
+function linesOf(given: Lines): readonly string[] {
+  return (typeof given === 'string' ? given.split('\n') : given)
     .map((line) => line.trim())
     .filter((line) => line !== '');
 }

@@ -48,7 +48,14 @@ interface CompareParts extends VisitReads {
 }
 
 const text = { type: 'string' } as const;
-const lines = { ...text, nullable: true } as const;
+
+/** A list, which a query or a form sends as the lines of one text. */
+const lines = {
+  oneOf: [
+    { type: 'array', maxItems: comparedUrlsMax, items: text },
+    { ...text, nullable: true, description: 'One a line.' },
+  ],
+} as const;
 const count = (description: string) => ({ type: 'integer', description }) as const;
 
 const answerSchema = {
@@ -123,9 +130,9 @@ const compareInput = {
     draft: draftProperty,
     urls: {
       ...lines,
-      description: `URLs, or paths at the origin: one a line, at most ${comparedUrlsMax}.`,
+      description: `URLs, or paths at the origin, at most ${comparedUrlsMax}.`,
     },
-    keys: { ...lines, description: 'Keys of breadcrumbs: one a line.' },
+    keys: { ...lines, description: 'Keys of breadcrumbs.' },
     list: {
       ...text,
       nullable: true,

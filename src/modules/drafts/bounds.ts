@@ -5,10 +5,19 @@ import type { Rule } from '../rules/rule.ts';
 import { noSuchDraft, openDraftNamed } from './log/draft-store.ts';
 import type { Reads, Store } from '../../core/log/store.ts';
 import { versionsIn } from './operations/publish-plan.ts';
+import type { Reader } from '../../core/operations/records/shown.ts';
 import { isRuleSeen } from '../rules/bounds/rules.ts';
 
 /** What decides which drafts a caller sees. */
-export type DraftReader = Pick<Caller, 'bounds' | 'keyId'>;
+type DraftReader = Pick<Caller, 'bounds' | 'keyId'>;
+
+/** The caller that gets a report about a draft, in data that a thread can get. */
+export type ReportReader = DraftReader & Reader;
+
+/** The part of a caller that decides about a report. */
+export function reportReader({ bounds, keyId, scopes }: Caller): ReportReader {
+  return { ...(bounds && { bounds }), keyId, scopes };
+}
 
 /** The store, and the reads of the transaction in which a draft is looked up. */
 interface DraftReads {

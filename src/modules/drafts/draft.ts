@@ -66,6 +66,8 @@ export interface DraftPreview {
   /** SHA-256 of its secret, lower-case hex. */
   readonly hash: string;
   readonly expires: string;
+  /** The id of the key that made it, with which it ends; older ones do not have it. */
+  readonly by?: string;
   /** The bound key that made it: the link ends while that key does not see the draft. */
   readonly reader?: { readonly bounds: Bounds; readonly keyId: string | undefined };
 }

@@ -6,8 +6,12 @@ import {
   withoutFields,
   type Reply,
 } from '../../core/http/reply.ts';
+import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { isWideField } from '../rules/bounds/wide-settings.ts';
 import { parametersOf } from '../../core/http/query.ts';
-import type { ContentRequest } from '../../core/http/request.ts';
+import type { ContentRequest, Fields } from '../../core/http/request.ts';
 import { previewCookie } from './preview-cookie.ts';
 import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
 import { previewBytesMax } from '../../core/server/limits.ts';
@@ -15,17 +19,33 @@ import type { DraftSite, Serving } from '../../core/pipeline/serving.ts';
 
 /**
  * The answer to a link of a preview, or to the end of one: a cookie, and the way to the page of the
- * parameter `to`, else to the front page.
+ * parameter `to`, else to the front page. A browser that another site has led here gets a page that
+ * asks first.
+ * Throws `forbidden` for a form of another site.
  */
 export function previewLinkReply(
   { previews, config }: Pick<Serving, 'previews' | 'config'>,
   path: string,
-  { incoming: { target }, nowMs }: { readonly incoming: IncomingRequest; readonly nowMs: number },
+  {
+    incoming: { target, fields: sent },
+    exchange: { head },
+    nowMs,
+  }: {
+    readonly incoming: IncomingRequest;
+    readonly exchange: { readonly head: { readonly method: string } };
+    readonly nowMs: number;
+  },
 ): Reply | undefined {
   const token = /^\/preview\/([\w.-]{1,200})$/.exec(path)?.[1];
   if (token === undefined) return undefined;
   const found = previews.find(token, nowMs);
   if (found === undefined && token !== 'end') return undefined;
+  const isForm = head.method === 'POST';
+  const isOwn = isOwnRequest(sent, target.origin, isForm);
+  if (isForm && !isOwn) {
+    throw new Failure('forbidden', 'Only the page of this link itself opens the preview.');
+  }
+  if (found !== undefined && !isOwn) return confirmationPage(found.draft.name, head.method);
   const seconds = found === undefined ? 0 : Math.ceil((found.endMs - nowMs) / 1_000);
   const value = found === undefined ? '' : token;
   const secure = target.origin.startsWith('https:') ? '; Secure' : '';
@@ -33,13 +53,47 @@ export function previewLinkReply(
   const front = config.server.base === '' ? '/' : `${config.server.base}/`;
   const fields = ['Location', ownPath(target.query) ?? front];
   return {
-    status: 302,
+    status: isForm ? 303 : 302,
     fields: [
       ...fields,
       ...['Set-Cookie', cookie + secure, 'Cache-Control', 'no-store', 'Content-Length', '0'],
       ...['Referrer-Policy', 'no-referrer'],
     ],
     body: noBody,
+    source: 'svc1',
+  };
+}
+
+/**
+ * Whether a request comes from a page of this site, or from the person: a link that was typed or
+ * opened by another program (Fetch Metadata). What is no browser, or an old one, sends no field;
+ * its forms have an Origin.
+ */
+function isOwnRequest(fields: Fields, origin: string, isForm: boolean): boolean {
+  const site = fields['sec-fetch-site'];
+  if (isForm) return site === undefined ? fields.origin === origin : site === 'same-origin';
+  return site === undefined || site === 'same-origin' || site === 'none';
+}
+
+/** The page that asks before a browser shows a draft in place of the site. */
+function confirmationPage(draft: string, method: string): Reply {
+  const form = '\n<form method="post"><p><button>Open the preview</button></form>';
+  const sentence =
+    `Another site has led here. Until you leave it again, this browser shows this site as the ` +
+    `draft <b>${escapeHtml(draft)}</b> has it.`;
+  const bytes = Buffer.from(plainPage('Open the preview of a draft?', sentence, form));
+  return {
+    status: 200,
+    fields: [
+      ...['Content-Type', 'text/html; charset=utf-8', 'Content-Length', String(bytes.length)],
+      // Without a referrer, the form would have no origin.
+      ...['Cache-Control', 'no-store', 'Referrer-Policy', 'same-origin', ...pageFields],
+      // No other site shows it in a frame, to have it clicked unseen.
+      'Content-Security-Policy',
+      "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; " +
+        "frame-ancestors 'none'; base-uri 'none'",
+    ],
+    body: method === 'HEAD' ? noBody : { kind: 'bytes', bytes },
     source: 'svc1',
   };
 }
@@ -60,9 +114,41 @@ const partial = [
   ...['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'],
 ];
 
-/** The answer of the site as the draft has it, for no cache, and with a bar in HTML pages. */
+/** Fields with what a browser sends to the whole site. */
+const credentials = ['authorization', 'cookie', 'proxy-authorization'];
+
+/**
+ * A reply whose page runs no script, sends no form and has no plugin (HTML standard, sandboxing).
+ * Its origin stays: otherwise, the cookie of the preview would not come with its pictures.
+ */
+export function withoutScripts(reply: Reply): Reply {
+  const own = 'sandbox allow-same-origin allow-popups allow-downloads';
+  return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', own] };
+}
+
+/**
+ * The answer of the site as the draft has it, for no cache, and with a bar in HTML pages. If others
+ * than designers have written in the draft, no page of the site runs scripts, no source gets
+ * credentials, and no answer changes more than its page.
+ */
 export async function previewReply(
-  { site, draft }: DraftSite,
+  preview: DraftSite,
+  request: ContentRequest,
+  leave: string,
+): Promise<Reply> {
+  if (preview.isTrusted) return draftReply(preview, request, leave);
+  const kept = Object.entries(request.fields).filter(([name]) => !credentials.includes(name));
+  const fields = Object.assign(Object.create(null) as Record<string, string>, {
+    ...Object.fromEntries(kept),
+  });
+  const reply = withoutScripts(await draftReply(preview, { ...request, fields }, leave));
+  const names = reply.fields.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
+  const wide = names.filter((name) => isWideField(name));
+  return { ...reply, fields: withoutFields(reply.fields, ...wide) };
+}
+
+async function draftReply(
+  { site, draft, isTrusted }: DraftSite,
   request: ContentRequest,
   leave: string,
 ): Promise<Reply> {
@@ -86,7 +172,7 @@ export async function previewReply(
   const isWhole = replyField(reply, 'content-encoding') === undefined && reply.body.kind !== 'none';
   if (!isHtml || !isWhole) return { ...reply, fields: unshared };
   const content = await readContent(reply, previewBytesMax);
-  const bytes = Buffer.concat([content, Buffer.from(barOf(draft.name, leave))]);
+  const bytes = Buffer.concat([content, Buffer.from(barOf(draft.name, { leave, isTrusted }))]);
   return {
     ...reply,
     fields: [...withoutFields(unshared, 'content-length'), 'Content-Length', String(bytes.length)],
@@ -95,13 +181,16 @@ export async function previewReply(
 }
 
 /** A bar at the end of a page: it has no script, so a policy of the page cannot break it. */
-function barOf(name: string, leave: string): string {
-  const shown = name.replaceAll(/[&<>"]/g, (one) => `&#${one.charCodeAt(0)};`);
+function barOf(
+  name: string,
+  { leave, isTrusted }: Pick<DraftSite, 'isTrusted'> & { readonly leave: string },
+): string {
   const style =
     'position:fixed;inset:auto 0 0 0;z-index:2147483647;padding:8px 16px;margin:0;' +
     'background:#1f2328;color:#fff;font:14px/1.5 system-ui,sans-serif';
+  const why = isTrusted ? '' : ' Scripts and forms are off: not all of its authors are designers.';
   return (
-    `<aside role="status" style="${style}">Draft ${shown}: not live. ` +
+    `<aside role="status" style="${style}">Draft ${escapeHtml(name)}: not live.${why} ` +
     `<a href="${leave}" style="color:#fff">Leave the draft</a></aside>`
   );
 }

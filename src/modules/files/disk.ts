@@ -1,4 +1,4 @@
-import type { DiskMount } from '../../core/config/config.ts';
+import type { Config, DiskMount } from '../../core/config/config.ts';
 import { plainGetFields, withoutCaching } from '../../core/http/content/error-content.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';
@@ -37,11 +37,33 @@ export interface Disk {
   close(): Promise<void>;
 }
 
+/**
+ * The files and folders that no mount serves, wherever its symbolic links lead: those whose keys
+ * say so, and the ini file with those that it includes.
+ */
+export function privatePathsOf({
+  privatePaths,
+  file,
+  includedFiles,
+}: Pick<Config, 'privatePaths' | 'file' | 'includedFiles'>): readonly string[] {
+  return [...privatePaths, file, ...includedFiles];
+}
+
 /** Creates the disk source; `mounts` are tried in their order. */
 export function createDisk({
-  mounts,
+  mounts: configured,
+  privatePaths = [],
   ...parts
-}: MountParts & { readonly mounts: readonly DiskMount[] }): Disk {
+}: MountParts & {
+  readonly mounts: readonly DiskMount[];
+  /** See privatePathsOf. */
+  readonly privatePaths?: readonly string[];
+}): Disk {
+  const mounts = configured.map((mount) => ({
+    ...mount,
+    // A folder that someone serves out of the data folder stays as open as it was.
+    privatePaths: privatePaths.filter((one) => !`${mount.root}/`.startsWith(`${one}/`)),
+  }));
   const caches = createDiskCaches(parts.now);
   const all = mounts.map((mount) => createMount(mount, { ...caches, ...parts }));
   const withErrorPages = all.filter((_, at) => mounts[at]?.errors !== undefined);

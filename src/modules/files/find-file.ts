@@ -37,14 +37,20 @@ export interface OpenFile {
   readonly stats: BigIntStats;
 }
 
-type Root = Pick<DiskMount, 'root' | 'symlinks'>;
+type Root = Pick<DiskMount, 'root' | 'symlinks'> & {
+  /** Absolute paths of files and folders that no request gets, whatever symbolic links say. */
+  readonly privatePaths?: readonly string[];
+};
 
 /**
- * Finds a file or folder below a root; undefined if nothing is there, or if the mount does not
- * follow the symlink that leads there. Throws `forbidden` if the server may not read it, and
- * `unavailable` if too many files are open.
+ * Finds a file or folder below a root; undefined if nothing is there, if it is private, or if the
+ * mount does not follow the symlink that leads there. Throws `forbidden` if the server may not read
+ * it, and `unavailable` if too many files are open.
  */
-export function locate({ root, symlinks }: Root, relativePath: string): LocatedFile | undefined {
+export function locate(
+  { root, symlinks, privatePaths = [] }: Root,
+  relativePath: string,
+): LocatedFile | undefined {
   const requested = join(root, relativePath);
   return undefinedIfMissing(() => {
     // Reports a missing file without an exception, which costs ten times as much.
@@ -53,6 +59,7 @@ export function locate({ root, symlinks }: Root, relativePath: string): LocatedF
     const boundary = symlinks === 'follow' ? undefined : realpathSync.native(root);
     if (boundary !== undefined && !isInside(boundary, path)) return undefined;
     if (symlinks === 'deny' && path !== join(boundary ?? root, relativePath)) return undefined;
+    if (privatePaths.some((one) => isInside(one, path))) return undefined;
     const stats = lstatSync(path, { bigint: true, throwIfNoEntry: false });
     return stats && { relativePath, path, stats, boundary };
   });

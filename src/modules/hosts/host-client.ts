@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/values/json/exact-number.ts';
 import { readFile } from 'node:fs/promises';
 import { Readable, type Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
@@ -114,7 +115,7 @@ function openConnection(connect: Connect, url: URL): Promise<Duplex> {
 async function readAnswer(content: Buffer | Readable): Promise<Json | undefined> {
   const bytes = Buffer.isBuffer(content) ? content : await buffer(limited(content));
   try {
-    return JSON.parse(bytes.toString()) as Json;
+    return parseJson(bytes.toString()) as Json;
   } catch {
     return undefined;
   }

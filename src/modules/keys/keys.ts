@@ -10,10 +10,17 @@ import {
 } from '../../core/values/key.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { keyRateMax, nodeNameCharactersMax } from '../../core/config/limits.ts';
-import type { LoggedDraft, Store } from '../../core/log/store.ts';
+import type { LoggedDraft, Reads, Store } from '../../core/log/store.ts';
 import { keyHash } from '../../core/operations/keys/authenticate.ts';
 import { boundsInput, boundsMembers, parseBounds } from './key-bounds.ts';
 import { authorOf, defineOperation } from '../../core/operations/operation.ts';
+import type { Change } from '../../core/log/change.ts';
+import {
+  commitOnce,
+  keyedRequest,
+  reportResult,
+} from '../../core/operations/records/commit-once.ts';
+import { vkMember } from '../../core/operations/records/schema.ts';
 import type { KeyUseRecorder } from './key-use-recorder.ts';
 
 /**
@@ -46,15 +53,20 @@ export async function addKey(
   parts: KeyParts,
   { by, ...given }: NewKey & { readonly by: string },
 ): Promise<KeyView & { readonly key: string }> {
+  const made = makeKey(parts, requireNewKey(given));
+  await parts.store.commit(by, () => ({ drafts: [made.draft], answer: () => undefined }));
+  return made.shown;
+}
+
+/** A new key with its bounds in canonical form. Throws as addKey rejects. */
+function requireNewKey(given: NewKey): NewKey {
   requireNode(given);
   const { origins, paths, ...others } = given;
   const bounds = parseBounds(
     { ...(origins && { origins }), ...(paths && { paths }) },
     given.scopes,
   );
-  const made = makeKey(parts, { ...others, ...bounds });
-  await parts.store.commit(by, () => ({ drafts: [made.draft], answer: () => undefined }));
-  return made.shown;
+  return { ...others, ...bounds };
 }
 
 /** As addKey, but makes no key if there is one; of several nodes, one makes it. */
@@ -94,17 +106,17 @@ function requireNode({ scopes: given, node }: Pick<NewKey, 'scopes' | 'node'>): 
 
 /** Revokes a key for good. Rejects with `not_found`. */
 export async function revokeKey(store: Store, id: string, by: string): Promise<void> {
-  await store.commit(by, (reads) => {
-    const key = reads.key(id);
-    if (key === undefined || key.session !== undefined) {
-      throw new Failure('not_found', 'There is no key with this id, or it is revoked already.', {
-        field: 'id',
-      });
-    }
-    return {
-      drafts: [{ family: 'key', id, action: 'invalidate', data: {} }],
-      answer: () => undefined,
-    };
+  await store.commit(by, (reads) => ({ drafts: [revocation(reads, id)], answer: () => undefined }));
+}
+
+/** The draft of a revocation. Throws `not_found`. */
+function revocation(reads: Pick<Reads, 'key'>, id: string): LoggedDraft {
+  const key = reads.key(id);
+  if (key !== undefined && key.session === undefined) {
+    return { family: 'key', id, action: 'invalidate', data: {} };
+  }
+  throw new Failure('not_found', 'There is no key with this id, or it is revoked already.', {
+    field: 'id',
   });
 }
 
@@ -189,21 +201,29 @@ const keySchema = {
   },
 } as const;
 
-/** key.insert: makes a key. Only this answer shows it. */
+/**
+ * key.insert: makes a key. Only this answer shows it: a repeat with the same vk makes no other key,
+ * and has the answer without it. Refuses with `conflict` for the vk of another request.
+ */
 export const insertKey = defineOperation({
   name: 'svc1.key.insert',
   scope: 'admin',
   effect: 'writes',
   summary: 'Makes an API key. Only this answer shows it.',
+  envelope: { vk: vkMember },
   output: {
     title: 'NewKey',
     type: 'object',
-    required: ['id', 'name', 'scopes', 'created', 'key'],
+    required: ['id', 'name', 'scopes', 'created'],
     properties: {
       ...shownProperties,
-      key: { type: 'string', description: 'The key itself. Only this answer shows it.' },
+      key: {
+        type: 'string',
+        description: 'The key itself. Only this answer shows it, and no repeat with its vk.',
+      },
     },
   },
+  failures: ['conflict'],
   input: {
     type: 'object',
     required: ['name', 'scopes'],
@@ -232,20 +252,37 @@ export const insertKey = defineOperation({
       ...boundsInput,
     },
   },
-  run:
-    (parts: KeyParts) =>
-    async ({ name, scopes: given, rate, node, origins, paths }, call) => ({
-      kind: 'data',
-      data: await addKey(parts, {
-        // The schema takes no other words.
-        ...{ name, scopes: given as readonly Scope[], by: authorOf(call) },
-        ...(rate && { rate }),
-        ...(node && { node }),
-        ...(origins && { origins }),
-        ...(paths && { paths }),
+  run: (parts: KeyParts) => async (v, call) => {
+    const { name, scopes: given, rate, node, origins, paths } = v;
+    const wanted = requireNewKey({
+      // The schema takes no other words.
+      ...{ name, scopes: given as readonly Scope[] },
+      ...(rate && { rate }),
+      ...(node && { node }),
+      ...(origins && { origins }),
+      ...(paths && { paths }),
+    });
+    const made = makeKey(parts, wanted);
+    const request = keyedRequest('key.insert', wanted, call);
+    const by = { by: authorOf(call), via: call.via, request };
+    const written = await commitOnce(parts.store, by, {
+      again: (reads, seq) => keyInserted(reads.change(seq)),
+      decide: (_reads, claim) => ({
+        drafts: [{ ...made.draft, ...claim }],
+        answer: () => made.shown,
       }),
-    }),
+    });
+    const { data, ...result } = reportResult(written, request);
+    return { ...result, data: data as unknown as KeyView & { readonly key?: string } };
+  },
 });
+
+/** The key that a change has made, without its text and hash. */
+function keyInserted(change: Change | undefined): JsonObject {
+  if (change === undefined) throw new TypeError('the store logged no change');
+  const { hash: _hash, ...shown } = change.data;
+  return { id: change.id, ...shown };
+}
 
 /** key.list: every valid key, without its secret. */
 export const listKeys = defineOperation({
@@ -271,7 +308,8 @@ export const revokeKeyById = defineOperation({
   scope: 'admin',
   effect: 'writes',
   summary: 'Revokes an API key at once and for good.',
-  failures: ['not_found'],
+  envelope: { vk: vkMember },
+  failures: ['not_found', 'conflict'],
   output: {
     title: 'RevokedKey',
     type: 'object',
@@ -282,7 +320,15 @@ export const revokeKeyById = defineOperation({
   run:
     ({ store }: Pick<KeyParts, 'store'>) =>
     async ({ id }, call) => {
-      await revokeKey(store, id, authorOf(call));
-      return { kind: 'data', data: { id, revoked: true as const } };
+      const request = keyedRequest('key.revoke', { id }, call);
+      const by = { by: authorOf(call), via: call.via, request };
+      const written = await commitOnce(store, by, {
+        again: () => ({ id }),
+        decide: (reads, claim) => ({
+          drafts: [{ ...revocation(reads, id), ...claim }],
+          answer: () => ({ id }),
+        }),
+      });
+      return { ...reportResult(written, request), data: { id, revoked: true as const } };
     },
 });

@@ -82,7 +82,7 @@ export const logKeys = {
   line: optional(lineTemplate),
   redact: list(parameterName, ''),
   /** The file of the access log; by default, standard output. */
-  file: optional(anyText, { isPath: true }),
+  file: optional(anyText, { isPath: true, holds: 'the access log' }),
   syslog: optional(syslogAddress, { write: syslogText }),
   rotate_size: optional(rotateSize, {
     field: 'rotateBytes',

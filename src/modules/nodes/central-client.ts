@@ -1,3 +1,4 @@
+import { readFile } from 'node:fs/promises';
 import { createWaymarkClient, type WaymarkClient } from '../peers/waymark-client.ts';
 import type { Store } from '../../core/log/store.ts';
 import { centralTimeoutMs } from './limits.ts';
@@ -14,4 +15,9 @@ export function createCentralClient(url: string, { rowLog }: Pick<Store, 'rowLog
     timeoutMs: centralTimeoutMs,
     fields: () => ({ [generationName]: String(rowLog.identity().generation) }),
   });
+}
+
+/** Reads the API key of this node. Rejects if the file cannot be read. */
+export async function readNodeKey(file: string): Promise<string> {
+  return (await readFile(file, 'utf8')).trim();
 }

@@ -3,23 +3,39 @@ import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { ClientRequest, WaymarkClient } from '../peers/waymark-client.ts';
 import type { Store } from '../../core/log/store.ts';
 import { appliedWaitMs } from './limits.ts';
+import { passedToolFields } from './passed-tool.ts';
+import type { ToolUse } from '../../core/log/change.ts';
 
 /**
  * Passes an operation that writes on to the centre, with the key of its caller; resolves to the
  * envelope of the answer once this node has the change (docs/design/nodes.md#writes-at-a-follower).
  */
-export type PassOn = (name: string, request: ClientRequest) => Promise<JsonObject>;
+export type PassOn = (name: string, request: PassedRequest) => Promise<JsonObject>;
+
+/** A request of a caller with a key, and the tool that made it. */
+export interface PassedRequest extends ClientRequest {
+  readonly keyId: string | undefined;
+  readonly via: ToolUse | undefined;
+}
 
 /** Makes a PassOn, which rejects with the failure of the centre, or with `unavailable`. */
 export function createPassOn({
   store,
   client,
+  nodeKey,
 }: {
-  readonly store: Pick<Store, 'waitForRows' | 'seq'>;
+  readonly store: Pick<Store, 'waitForRows' | 'seq' | 'keyByHash'>;
   readonly client: WaymarkClient;
+  /** Resolves to the API key of this node. */
+  readonly nodeKey: () => Promise<string>;
 }): PassOn {
-  return async (name, request) => {
-    const envelope = await client.call(name, request).catch((error: unknown) => {
+  return async (name, { via, keyId, ...request }) => {
+    const signed =
+      via === undefined
+        ? {}
+        : passedToolFields(store, via, { name, keyId, apikey: await nodeKey() });
+    const fields = { ...request.fields, ...signed };
+    const envelope = await client.call(name, { ...request, fields }).catch((error: unknown) => {
       throw error instanceof Failure && error.code !== 'unavailable' ? error : notReached(error);
     });
     const { data } = envelope;

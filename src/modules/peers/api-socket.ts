@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/values/json/exact-number.ts';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { Failure, isFailureCode } from '../../core/values/failure.ts';
@@ -227,7 +228,7 @@ export class ApiSocket {
 
 function parsed(bytes: Buffer): Json | undefined {
   try {
-    return JSON.parse(bytes.toString()) as Json;
+    return parseJson(bytes.toString()) as Json;
   } catch {
     return undefined;
   }

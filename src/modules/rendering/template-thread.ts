@@ -1,5 +1,6 @@
 import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
+import { withNumberTexts } from '../../core/values/json/exact-number.ts';
 import { SharedLimit } from '../../core/fair/shared-limit.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
@@ -133,7 +134,7 @@ export class TemplateThread {
     const next = this.#waiting.shift();
     if (next === undefined) return;
     this.#current = next;
-    this.#worker.postMessage(next.job);
+    this.#worker.postMessage(withNumberTexts(next.job));
     this.#after(this.#renderMs, () => {
       this.#abandon(`It took longer than ${this.#renderMs / 1_000} s.`);
     });

@@ -1,6 +1,8 @@
 import type { Ajv2020, AnySchema, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
 import { wordsOfAjv, formats, schemaDocuments } from '../../core/operations/ajv.ts';
 import { linearPattern } from '../../core/values/linear-pattern.ts';
+import { hasExactNumber, withStandIns } from '../../core/values/json/exact-number.ts';
+import { compareExactly, isUniqueList, type ExactNumbers } from './exact-schema.ts';
 import type { ProblemReason } from '../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { loadAjv2020 } from '../../core/values/lazy-packages.ts';
@@ -71,8 +73,15 @@ export function compileTable(definition: TableDefinition): CompiledTable {
 /** The functions of a schema. */
 interface CompiledSchema {
   readonly fields: ReadonlyMap<string, TableField>;
-  readonly whole: ValidateFunction;
+  readonly whole: SchemaCheck;
 }
+
+/** Makes the function that checks a value by a document of a schema. */
+type SchemaCheck = (value: Json) => {
+  readonly validate: ValidateFunction;
+  /** The value as the function takes it. */
+  readonly checked: unknown;
+};
 
 /** Schemas compiled lately, by digest: one write of a table parses its definition several times. */
 const compiledLately = new Map<string, CompiledSchema>();
@@ -89,14 +98,13 @@ function compiledSchema(schema: JsonObject): CompiledSchema {
 
 function compileSchema(schema: JsonObject): CompiledSchema {
   const properties = isJsonObject(schema.properties) ? schema.properties : {};
-  const ajv = createAjv();
   const { documents, row, fields: names } = schemaDocuments(schema);
-  for (const [name, document] of documents) ajv.addSchema(document as AnySchema, name);
+  const checkOf = schemaChecks(documents, hasExactNumber(schema));
   const fields = new Map<string, TableField>();
   const writeOnly = new Set(writeOnlyFields(schema));
   for (const [name, document] of names) {
     const part = isJsonObject(properties[name]) ? properties[name] : {};
-    const validate = compiled(ajv, document, `/properties/${pointerPart(name)}`);
+    const check = checkOf(document, `/properties/${pointerPart(name)}`);
     const { 'x-table': refersTo, 'x-renamed-from': formerName } = part;
     fields.set(name, {
       name,
@@ -105,10 +113,41 @@ function compileSchema(schema: JsonObject): CompiledSchema {
       isWriteOnly: writeOnly.has(name),
       refersTo: typeof refersTo === 'string' ? refersTo : undefined,
       formerName: typeof formerName === 'string' ? formerName : undefined,
-      mistake: (value) => firstMistake(validate, value, name),
+      mistake: (value) => firstMistake(check, value, name),
     });
   }
-  return { fields, whole: compiled(ajv, row, '/') };
+  return { fields, whole: checkOf(row, '/') };
+}
+
+/**
+ * Makes the functions of documents: those of ajv for doubles, and, for a schema or a value with
+ * another number, those that compare exactly, which are compiled when they are first needed.
+ */
+function schemaChecks(
+  documents: ReadonlyMap<string, Json>,
+  isExact: boolean,
+): (document: string, at: string) => SchemaCheck {
+  const ajvOf = (ajv: Ajv2020): Ajv2020 => {
+    for (const [name, document] of documents) ajv.addSchema(document as AnySchema, name);
+    return ajv;
+  };
+  const plain = isExact ? undefined : ajvOf(createAjv());
+  let made: { readonly ajv: Ajv2020; readonly numbers: ExactNumbers } | undefined;
+  const exact = (): NonNullable<typeof made> => {
+    const ajv = createAjv();
+    const numbers = compareExactly(ajv);
+    made ??= { ajv: ajvOf(ajv), numbers };
+    return made;
+  };
+  return (document, at) => {
+    const validate = plain && compiled(plain, document, at);
+    if (validate === undefined) compiled((made ?? exact()).ajv, document, at);
+    return (value) => {
+      if (validate !== undefined && !hasExactNumber(value)) return { validate, checked: value };
+      const { ajv, numbers } = made ?? exact();
+      return { validate: compiled(ajv, document, at), checked: numbers.standIn(value) };
+    };
+  };
 }
 
 /** Validates a schema by the meta-schema; returns the mistakes as pointers and sentences. */
@@ -116,7 +155,7 @@ export function metaSchemaMistakes(
   schema: JsonObject,
 ): readonly { readonly at: string; readonly message: string }[] {
   const ajv = createAjv();
-  if (ajv.validateSchema(schema) === true) return [];
+  if (ajv.validateSchema(withStandIns(schema)) === true) return [];
   // The first error at a place names the mistake.
   const [first] = ajv.errors ?? [];
   const message = `It ${first === undefined ? 'is not valid' : sentenceOf(first)}.`;
@@ -149,19 +188,8 @@ function createAjv(): Ajv2020 {
     type: 'array',
     schemaType: 'boolean',
     error: { message: 'must not have duplicate items' },
-    validate: (isUnique: boolean, items: readonly Json[]) =>
-      !isUnique || new Set(items.map(sortedJson)).size === items.length,
+    validate: (isUnique: boolean, items: readonly Json[]) => !isUnique || isUniqueList(items),
   });
-}
-
-/** A text that equal values share. */
-function sortedJson(value: Json): string {
-  if (Array.isArray(value)) return `[${(value as readonly Json[]).map(sortedJson).join()}]`;
-  if (!isJsonObject(value)) return JSON.stringify(value);
-  const members = Object.entries(value).map(([name, one]) => {
-    return `${JSON.stringify(name)}:${sortedJson(one)}`;
-  });
-  return `{${members.toSorted().join()}}`;
 }
 
 /** The function of a document; `at` is the JSON pointer of it in the schema. */
@@ -179,11 +207,12 @@ function compiled(ajv: Ajv2020, document: string, at: string): ValidateFunction 
 }
 
 function firstMistake(
-  validate: ValidateFunction,
+  check: SchemaCheck,
   value: Json,
   name: string | undefined,
 ): ValueMistake | undefined {
-  if (validate(value)) return undefined;
+  const { validate, checked } = check(value);
+  if (validate(checked)) return undefined;
   const [error] = validate.errors ?? [];
   if (error === undefined) return undefined;
   const { missingProperty: missing, additionalProperty: added } = error.params as {

@@ -1,4 +1,6 @@
-import type { Json, JsonObject } from '../../core/values/json/json.ts';
+import { compareNumbers, type ExactNumber } from '../../core/values/json/exact-number.ts';
+import { isNumber, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { instantText } from '../../core/values/time.ts';
 
 /** A row of a table: its fields are the properties of the table's schema. */
 export interface Row {
@@ -19,16 +21,48 @@ export interface StoredRow {
 }
 
 /** A value by which rows are found: everything else is indexed as null, and so is no value. */
-export type Scalar = null | boolean | number | string;
+export type Scalar = null | boolean | number | ExactNumber | string;
 
 /**
  * The value of a field as an index has it. A row without a field `constructor` has none, whatever
  * all objects inherit.
  */
 export function scalarOf(value: Json | undefined): Scalar {
-  const isScalar =
-    typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean';
+  const isScalar = typeof value === 'string' || typeof value === 'boolean' || isNumber(value);
   return isScalar ? value : null;
+}
+
+/**
+ * The value by which an index and a condition compare a field: of a field with the format date-time
+ * it is the instant, so that other offsets and precisions of one instant are one value.
+ */
+export function comparedValue(value: Json | undefined, isInstant: boolean): Scalar {
+  const scalar = scalarOf(value);
+  return isInstant && typeof scalar === 'string' ? (instantText(scalar) ?? scalar) : scalar;
+}
+
+/** Compares values in the order of an index: null, false, true, numbers, texts by code points. */
+export function compareScalars(one: Scalar, other: Scalar): number {
+  const [rank, otherRank] = [rankOf(one), rankOf(other)];
+  if (rank !== otherRank) return rank - otherRank;
+  if (typeof one === 'string' && typeof other === 'string') {
+    return Buffer.compare(Buffer.from(one), Buffer.from(other));
+  }
+  return isNumber(one) && isNumber(other) ? compareNumbers(one, other) : 0;
+}
+
+/** Whether two values are one in an index. */
+export function sameScalar(one: Scalar, other: Scalar): boolean {
+  return one === other || (typeof one !== 'string' && compareScalars(one, other) === 0);
+}
+
+const numberRank = 3;
+
+/** The place of a value's type in the order of an index: from 0 for null to 4 for a text. */
+export function rankOf(value: Scalar): number {
+  if (value === null) return 0;
+  if (typeof value === 'boolean') return value ? 2 : 1;
+  return typeof value === 'string' ? numberRank + 1 : numberRank;
 }
 
 /** A field of a row or an input by a name that a table has chosen: `constructor` is one, too. */

@@ -1,3 +1,4 @@
+import { isExactNumber } from '../../core/values/json/exact-number.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { nearestName } from '../../core/values/nearest.ts';
 import { schemaChecksMax, schemaDepthMax, schemaNodesMax, schemaPairsMax } from './limits.ts';
@@ -296,6 +297,7 @@ function statedTypes(
 
 function typeOf(value: Json): string {
   if (value === null) return 'null';
+  if (isExactNumber(value)) return 'number';
   return Array.isArray(value) ? 'array' : typeof value;
 }
 

@@ -1,6 +1,18 @@
 import { knownEventTypes } from '../../core/log/events/event-types.ts';
 import { isEventType } from '../../core/log/events/event.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import {
+  compareNumbers,
+  isExactNumber,
+  numberOf as parsedNumber,
+  type ExactNumber,
+} from '../../core/values/json/exact-number.ts';
+import {
+  isJsonObject,
+  isNumber,
+  sameJson,
+  type Json,
+  type JsonObject,
+} from '../../core/values/json/json.ts';
 import { hasScope, isScope, type Scope } from '../../core/values/key.ts';
 import { nearestName } from '../../core/values/nearest.ts';
 import type { TableField } from './compiled-table.ts';
@@ -13,11 +25,11 @@ export interface TableEvent {
   /** The property whose value raises the event. */
   readonly field: string;
   /** When the value crosses a level, falls below it, rises above it … */
-  readonly crosses?: number;
-  readonly below?: number;
-  readonly above?: number;
+  readonly crosses?: number | ExactNumber;
+  readonly below?: number | ExactNumber;
+  readonly above?: number | ExactNumber;
   /** … or becomes a value; without any of them, at each change. */
-  readonly becomes?: string | number | boolean;
+  readonly becomes?: string | number | ExactNumber | boolean;
 }
 
 /** A field of the table, as far as conditions need it. */
@@ -86,18 +98,22 @@ export function raisesEvent(
 ): boolean {
   const [former, value] = [valueOf(before, field), valueOf(after, field)];
   if (value === undefined || sameJson(former, value)) return false;
-  if (becomes !== undefined) return value === becomes;
+  if (becomes !== undefined) return sameJson(value, becomes);
   const [from, to] = [numberOf(former), numberOf(value)];
   if (crosses !== undefined) {
-    return from !== undefined && to !== undefined && from > crosses !== to > crosses;
+    return from !== undefined && to !== undefined && isOver(from, crosses) !== isOver(to, crosses);
   }
   if (below !== undefined) {
-    return to !== undefined && to < below && !(from !== undefined && from < below);
+    return to !== undefined && isOver(below, to) && !(from !== undefined && isOver(below, from));
   }
   if (above !== undefined) {
-    return to !== undefined && to > above && !(from !== undefined && from > above);
+    return to !== undefined && isOver(to, above) && !(from !== undefined && isOver(from, above));
   }
   return true;
+}
+
+function isOver(one: number | ExactNumber, other: number | ExactNumber): boolean {
+  return compareNumbers(one, other) > 0;
 }
 
 /** A change of a row: `after` is the row with its id and table. */
@@ -133,8 +149,8 @@ export function tableEventData(
   if (!showsValues) return { table, id, field };
   const keyValue = key === undefined ? undefined : valueOf(after, key);
   const [previous, value = null] = [valueOf(before, field), valueOf(after, field)];
-  const isName = typeof keyValue === 'string' || typeof keyValue === 'number';
-  const name = isName ? String(keyValue) : id;
+  const isName = typeof keyValue === 'string' || isNumber(keyValue);
+  const name = isName ? textOf(keyValue) : id;
   if (type === 'stock.level_changed') {
     const [level, former] = [numberOf(value) ?? value, numberOf(previous)];
     const known = { product: name, level, ...(former !== undefined && { previous: former }) };
@@ -181,10 +197,10 @@ function valueMistake(
   value: Json | undefined,
 ): string | undefined {
   if (word === 'becomes') {
-    const isScalar = ['string', 'number', 'boolean'].includes(typeof value);
+    const isScalar = isNumber(value) || ['string', 'boolean'].includes(typeof value);
     return isScalar ? undefined : 'becomes has to be a text, a number, true or false.';
   }
-  if (typeof value !== 'number') return `${word} has to be a number.`;
+  if (!isNumber(value)) return `${word} has to be a number.`;
   const isComparable =
     types === undefined || ['number', 'integer', 'string'].some((type) => types.has(type));
   return isComparable ? undefined : `${name} has no numbers, which ${word} compares.`;
@@ -201,10 +217,14 @@ function valueOf(row: RowFields | undefined, field: string): Json | undefined {
 }
 
 /** A decimal number may be a text, which keeps its precision. */
-function numberOf(value: Json | undefined): number | undefined {
-  if (typeof value === 'number') return value;
+function numberOf(value: Json | undefined): number | ExactNumber | undefined {
+  if (isNumber(value)) return value;
   const isDecimal = typeof value === 'string' && /^-?\d{1,40}(?:\.\d{1,40})?$/.test(value);
-  return isDecimal ? Number(value) : undefined;
+  return isDecimal ? parsedNumber(value) : undefined;
+}
+
+function textOf(value: string | number | ExactNumber): string {
+  return isExactNumber(value) ? value.rawJSON : String(value);
 }
 
 const textForm = /^([^:\s]+)\s*:\s*(\S+)(?:\s+(\S+)\s+(\S.*))?$/;

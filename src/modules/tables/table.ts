@@ -1,4 +1,5 @@
-import type { JsonObject } from '../../core/values/json/json.ts';
+import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { referenced } from './schema-check.ts';
 
 /** The properties of a table of records (docs/design/records.md#tables-and-their-rows). */
 export interface TableDefinition {
@@ -51,6 +52,8 @@ export interface TableIndexes {
   readonly fields: readonly string[];
   /** The properties that text search reads. */
   readonly search: readonly string[];
+  /** The indexed properties with the format date-time, which are compared as instants. */
+  readonly instants: ReadonlySet<string>;
 }
 
 /** The names of the indexes of a table, each once. */
@@ -58,12 +61,48 @@ export function tableIndexes({
   key,
   index = [],
   search = [],
-}: Pick<TableDefinition, 'key' | 'index' | 'search'>): TableIndexes {
+  schema,
+}: Pick<TableDefinition, 'key' | 'index' | 'search' | 'schema'>): TableIndexes {
+  const fields = [...new Set(index)].filter((name) => name !== key);
   return {
     key,
-    fields: [...new Set(index)].filter((name) => name !== key),
+    fields,
     search: [...new Set(search)],
+    instants: new Set(fields.filter((name) => isInstantField(schema, name))),
   };
+}
+
+/**
+ * Whether values of a property are compared as instants. A key is not: it names a row by its text.
+ */
+export function isInstant(
+  { key, schema }: Pick<TableDefinition, 'key' | 'schema'>,
+  name: string,
+): boolean {
+  return name !== key && isInstantField(schema, name);
+}
+
+function isInstantField(schema: JsonObject | undefined, name: string): boolean {
+  const properties = schema?.properties;
+  if (schema === undefined || !isJsonObject(properties) || !Object.hasOwn(properties, name)) {
+    return false;
+  }
+  return formatsOf(schema, properties[name], referencesMax).includes('date-time');
+}
+
+/** References that lead to the format of a property, one after the other. */
+const referencesMax = 8;
+
+/** The formats that a schema names for a value, also in its alternatives. */
+function formatsOf(schema: JsonObject, part: Json | undefined, levels: number): readonly Json[] {
+  if (!isJsonObject(part) || levels === 0) return [];
+  const { format, $ref: reference, anyOf, oneOf, allOf } = part;
+  const others = [anyOf, oneOf, allOf].flatMap((one) => {
+    return Array.isArray(one) ? (one as readonly Json[]) : [];
+  });
+  if (typeof reference === 'string') others.push(referenced(schema, reference) ?? null);
+  const inner = others.flatMap((one) => formatsOf(schema, one, levels - 1));
+  return format === undefined ? inner : [format, ...inner];
 }
 
 /** Families of Waymark's own records, which no table has for a name. */

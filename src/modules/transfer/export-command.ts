@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/values/json/exact-number.ts';
 import { resolve } from 'node:path';
 import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
@@ -68,7 +69,7 @@ function* withAssets(lines: Iterable<string>, assets: Asset[]): Iterable<string>
   for (const line of lines) {
     yield line;
     if (!line.startsWith('{"a":"svc1.record.insert"')) continue;
-    const { v } = JSON.parse(line) as { readonly v: JsonObject };
+    const { v } = parseJson(line) as { readonly v: JsonObject };
     const asset = v.table === assetTable ? assetIn(v) : undefined;
     if (asset !== undefined) assets.push(asset);
   }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/values/json/exact-number.ts';
 import { randomBytes } from 'node:crypto';
 import { createReadStream, openAsBlob } from 'node:fs';
 import { resolve } from 'node:path';
@@ -143,7 +144,7 @@ function writtenKinds(body: Uint8Array): readonly string[] {
 const commandOfFamily: Readonly<Record<string, string>> = { webhook: 'hook', table: 'table' };
 
 function invalidateOf(line: string): string {
-  const { a = '', v } = JSON.parse(line.replace(/^\uFEFF/, '')) as ImportedLine;
+  const { a = '', v } = parseJson(line.replace(/^\uFEFF/, '')) as ImportedLine;
   const [, family = ''] = a.split('.');
   if (family === 'record') return `record invalidate ${v?.table ?? ''}`;
   return `${commandOfFamily[family] ?? 'rule'} invalidate`;

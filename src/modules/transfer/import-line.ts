@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/values/json/exact-number.ts';
 import { isUtf8 } from 'node:buffer';
 import { isStrictPreferred } from '../../core/http/representation/prefer.ts';
 import { mergeFields, type RevertibleFamily } from '../../core/log/change.ts';
@@ -256,8 +257,9 @@ function parseLine(text: string): ParsedLine {
 function parseObject(text: string): JsonObject {
   let row: unknown;
   try {
-    row = JSON.parse(text) as unknown;
-  } catch {
+    row = parseJson(text);
+  } catch (error) {
+    if (error instanceof Failure) throw error;
     throw new Failure('invalid', 'not JSON.');
   }
   if (!isJsonObject(row)) throw new Failure('invalid', 'not a JSON object.');

@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/values/json/exact-number.ts';
 import { mergeFields } from '../../core/log/change.ts';
 import { Failure, type Problem } from '../../core/values/failure.ts';
 import { isJsonObject, sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
@@ -52,7 +53,7 @@ export class RowImport {
    * a line that makes no record, or that the caller may not write.
    */
   place(line: ImportLine): PlacedLine | undefined {
-    const v = JSON.parse(line.text) as JsonObject;
+    const v = parseJson(line.text) as JsonObject;
     return line.family === 'table' ? this.#table(v, line) : this.#row(v, line);
   }
 

@@ -1,3 +1,4 @@
+import { parseJson } from '../../core/values/json/exact-number.ts';
 import { boundsText, isRuleInside, type Bounds } from '../../core/values/bounds.ts';
 import { authorVia, type RevertibleFamily, type ToolUse } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
@@ -15,6 +16,7 @@ import type {
   VkClaim,
 } from '../../core/log/store.ts';
 import type { Scope } from '../../core/values/key.ts';
+import { outerAsset } from '../rules/bounds/rules.ts';
 import { wideSetting } from '../rules/bounds/wide-settings.ts';
 import {
   exportedFields,
@@ -125,7 +127,8 @@ export async function importAll(
   requireFewLines(bytes);
   const lines = readImportLines(bytes, { first: 1, engines, accessNames, isStrict, newId });
   const reasonOf = (line: ImportLine): string | undefined =>
-    outsideReason(line, bounds) ?? (line.family === 'webhook' ? hooksRefused : undefined);
+    outsideReason(parts.store, line, bounds) ??
+    (line.family === 'webhook' ? hooksRefused : undefined);
   const unreadable = [...lines.refused];
   const ready: ImportLine[] = [];
   for (const line of lines.ready) {
@@ -313,18 +316,21 @@ function commitLines(
 
 /** Why a bound key cannot import a line; undefined if it can. */
 function outsideReason(
+  reads: Reads,
   { family, text }: ImportLine,
   bounds: Bounds | undefined,
 ): string | undefined {
   if (bounds === undefined) return undefined;
   const known = `this key is bound to ${boundsText(bounds)}`;
   if (family !== 'userinterface') return `${known}: it imports page rules alone.`;
-  const { origin, path, ...rule } = JSON.parse(text) as Rule;
+  const { origin, path, ...rule } = parseJson(text) as Rule;
   if (!isRuleInside(bounds, { ...rule, origin, path })) {
     return `${known}, and ${origin} ${path.slice(0, 80)} is outside.`;
   }
-  const wide = wideSetting(rule, rule, bounds);
-  return wide && `${known}, and ${wide.says}.`;
+  const says =
+    outerAsset(reads, { asset: rule.asset, before: undefined }, bounds) ??
+    wideSetting(rule, rule, bounds)?.says;
+  return says && `${known}, and ${says}.`;
 }
 
 /** For a bound key, the vk of an export is that of a record only if it sees the record. */
@@ -366,7 +372,7 @@ function placeRule(
   planned: Placing['planned'],
   { text }: Pick<ImportLine, 'text'>,
 ): PlacedLine {
-  const data = JSON.parse(text) as JsonObject;
+  const data = parseJson(text) as JsonObject;
   const place = rulePlace(data as unknown as Rule);
   const name = `${place.database} ${place.key.toString('latin1')}`;
   const more = planned.get(name) ?? 0;
@@ -390,7 +396,7 @@ function hookDrafts(
   by: string,
   { id, secret }: { readonly id: string; readonly secret: string },
 ): readonly LoggedDraft[] {
-  const data = JSON.parse(line.text) as JsonObject;
+  const data = parseJson(line.text) as JsonObject;
   const claim = claimFor(line, by);
   return [
     { family: 'webhook', id, action: 'insert', data, vk: claim },
@@ -443,15 +449,16 @@ function claimBefore(
   line: ImportLine,
   by: string,
 ): StoredVkClaim | undefined {
-  const { vk, formerHash, vkScope } = line;
+  const { vk, formerHashes, vkScope } = line;
   if (vkScope === 'request') return findClaim(reads, keyedLine(line, by));
   const claim = reads.vkClaim(vk);
-  if (claim !== undefined || vkScope === 'record' || formerHash === undefined) return claim;
-  return reads.vkClaim(derivedVk({ requestHash: formerHash }));
+  if (claim !== undefined || vkScope === 'record') return claim;
+  const former = formerHashes.map((requestHash) => reads.vkClaim(derivedVk({ requestHash })));
+  return former.find((one) => one !== undefined);
 }
 
-function keyedLine({ vk, requestHash, formerHash }: ImportLine, by: string): KeyedRequest {
-  return { by, vk, requestHash, formerHash };
+function keyedLine({ vk, requestHash, formerHashes }: ImportLine, by: string): KeyedRequest {
+  return { by, vk, requestHash, formerHashes };
 }
 
 /**

@@ -188,7 +188,11 @@ class Purge {
  * none.
  */
 function withoutFormer<C extends Change>(change: C, current: object | undefined): C {
-  const data = replaceFormerHeaders(change.data, current, purgedValue);
+  const data = replaceFormerHeaders(
+    change.data,
+    current === undefined ? [] : [current],
+    purgedValue,
+  );
   return data === change.data ? change : { ...change, data };
 }
 

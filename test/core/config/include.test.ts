@@ -15,7 +15,7 @@ async function problemsOf(
   context: TestContext,
   files: Readonly<Record<string, string>>,
 ): Promise<readonly string[]> {
-  const folder = await makeFolder(context, { 'server.ini': server, ...files });
+  const folder = await makeFolder(context, { 'server.ini': server, 'www/': '', ...files });
   const result = await readIni(join(folder, 'server.ini'));
   if (result.ok) return [];
   return result.problems.map(
@@ -64,7 +64,7 @@ test('each included file has sections of its own, with paths relative to it', as
 test('a mistake names its file and line', async (context) => {
   assert.deepEqual(
     await problemsOf(context, {
-      'sites/a.ini': '[disk.a]\nroot = .\nrooot = .\n',
+      'sites/a.ini': '[disk.a]\nroot = ../www\nrooot = .\n',
       'sites/b.ini': '\n[proxy.b]\nsource = http://127.0.0.1:1\ntimeout = 1s\ntimeout = 2s\n',
       'sites/c.ini': 'nonsense\n[server]\ndata = x\n[tls]\n[variables]\nA = 1\n',
     }),
@@ -82,9 +82,9 @@ test('a mistake names its file and line', async (context) => {
 test('two files cannot have the same section, path or proxy', async (context) => {
   const problems = await problemsOf(context, {
     'sites/a.ini':
-      '[proxy.a]\nsource = http://127.0.0.1:1\n[disk.x]\nroot = .\n[disk.one]\npath = /one/\nroot = .\n',
+      '[proxy.a]\nsource = http://127.0.0.1:1\n[disk.x]\nroot = ../www\n[disk.one]\npath = /one/\nroot = ../www\n',
     'sites/b.ini':
-      '[proxy.b]\nsource = http://127.0.0.1:2\n[disk.x]\nroot = .\n[disk.two]\npath = /one/\nroot = .\n',
+      '[proxy.b]\nsource = http://127.0.0.1:2\n[disk.x]\nroot = ../www\n[disk.two]\npath = /one/\nroot = ../www\n',
   });
   assert.equal(problems.length, 3);
   const [proxy, section, mount] = problems;

@@ -171,3 +171,130 @@ test('a key that may not read the site makes no link', async (t) => {
   const refused = await site.call('svc1.draft.preview', { draft }, { apikey: data.key });
   assert.equal(refused.error?.code, 'forbidden');
 });
+
+/** Makes a key, and a call of it in the draft. */
+async function author(site: TestSite, scopes: readonly string[]) {
+  const { data } = await site.call('svc1.key.insert', { name: scopes.join(), scopes });
+  const apikey = data.key as string;
+  const write = async (v: object, name = 'insert') => {
+    const answer = await site.call(`${rule}.${name}`, v, { apikey, draft });
+    assert.equal(answer.error, undefined, answer.error?.message ?? '');
+    return answer.data;
+  };
+  return { id: data.id as string, apikey, write };
+}
+
+const sandbox = 'sandbox allow-same-origin allow-popups allow-downloads';
+const script = '<script>fetch("/stolen")</script>';
+
+/** The answer to a browser that previews. */
+function browse(site: TestSite, path: string, { cookie }: Preview, more: object = {}) {
+  const headers = { cookie, ...more };
+  return fetch(site.url + path, { headers, redirect: 'manual' });
+}
+
+test('a page runs scripts in a preview only if all authors of the draft may design', async (t) => {
+  const site = await siteWithDraft(t);
+  const designer = await author(site, ['read', 'design']);
+  const drafter = await author(site, ['read', 'draft', 'publish']);
+  await designer.write({ path: '/own', content: script });
+  const preview = await openPreview(site);
+  for (const path of ['/', '/own']) {
+    const trusted = await browse(site, path, preview);
+    assert.equal(trusted.headers.get('content-security-policy'), null, path);
+  }
+  const svg = { contenttype: 'image/svg+xml', content: '<svg/>' };
+  const wide = {
+    ...{ 'Clear-Site-Data': '"*"', 'Set-Cookie': 'session=fixed', 'X-Kind': 'drafted' },
+    ...{ 'Content-Security-Policy': 'sandbox allow-scripts allow-same-origin' },
+  };
+  const evil = await drafter.write({ path: '/evil', content: script, headers: wide });
+  await drafter.write({ path: '/evil.svg', ...svg });
+  await drafter.write({ path: 'evil', kind: 'resolve', enginedata: { html: script } });
+  // The pages of others get its scripts, too, such as /app.js.
+  const key = `/svc1/userinterface.link.htm?k=evil`;
+  for (const path of ['/', '/own', '/evil', '/evil.svg', key]) {
+    const { headers, status } = await browse(site, path, preview);
+    assert.equal(status, 200, path);
+    assert.match(headers.get('content-security-policy') ?? '', new RegExp(`${sandbox}$`), path);
+    for (const name of ['clear-site-data', 'set-cookie']) assert.equal(headers.get(name), null);
+  }
+  const shown = await browse(site, '/evil', preview);
+  assert.equal(shown.headers.get('x-kind'), 'drafted');
+  assert.match(await shown.text(), /not live\. Scripts and forms are off/);
+  const live = await fetch(site.url);
+  assert.equal(live.headers.get('content-security-policy'), null);
+
+  await drafter.write({ id: evil.id, content: 'plain' }, 'edit');
+  await site.call('svc1.key.revoke', { id: designer.id });
+  const later = await browse(site, '/own', preview);
+  assert.match(later.headers.get('content-security-policy') ?? '', /sandbox/);
+});
+
+test('a draft of a drafter gets no credentials, and no worker', async (t) => {
+  const site = await siteWithDraft(t);
+  const drafter = await author(site, ['read', 'draft']);
+  const sent: (readonly (string | undefined)[])[] = [];
+  const source = createServer(({ headers: { cookie, authorization } }, response) => {
+    sent.push([cookie, authorization]);
+    response.end('far');
+  });
+  source.listen(0, '127.0.0.1');
+  await once(source, 'listening');
+  t.after(() => source.close());
+  const { port } = source.address() as { port: number };
+  const pass = ['cookie', 'authorization'];
+  const enginedata = { source: `http://127.0.0.1:${port}/*`, pass };
+  await drafter.write({ path: '/far/*', kind: 'content.fetch', enginedata });
+  await drafter.write({ path: '/worker.js', contenttype: 'text/javascript', content: 'evil' });
+  const preview = await openPreview(site);
+  const own = { cookie: `${preview.cookie}; session=1`, authorization: 'Basic YTpi' };
+  assert.equal(await (await browse(site, '/far/a', preview, own)).text(), 'far');
+  assert.deepEqual(sent, [[undefined, undefined]]);
+  assert.equal((await browse(site, '/worker.js', preview)).status, 200);
+  const worker = { 'service-worker': 'script' };
+  assert.equal((await browse(site, '/worker.js', preview, worker)).status, 404);
+});
+
+test('a link that another site leads to asks first', async (t) => {
+  const site = await siteWithDraft(t);
+  const { data } = await site.call('svc1.draft.preview', { draft });
+  const open = (method: string, headers: Record<string, string>) =>
+    fetch(data.url, { method, headers, redirect: 'manual' });
+  for (const from of ['cross-site', 'same-site', 'anything']) {
+    const asked = await open('GET', { 'sec-fetch-site': from });
+    assert.deepEqual([asked.status, asked.headers.getSetCookie()], [200, []]);
+    assert.match(asked.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/);
+    assert.equal(asked.headers.get('referrer-policy'), 'same-origin');
+    assert.match(await asked.text(), /<b>spring<\/b>[^]*<form method="post">/);
+    const forced = await open('POST', { 'sec-fetch-site': from, origin: site.url });
+    assert.deepEqual([forced.status, forced.headers.getSetCookie()], [403, []]);
+  }
+  for (const headers of [{}, { origin: 'null' }, { origin: 'https://evil.example' }]) {
+    assert.equal((await open('POST', headers as Record<string, string>)).status, 403);
+  }
+  for (const [method, headers, status] of [
+    ['POST', { 'sec-fetch-site': 'same-origin' }, 303],
+    ['POST', { origin: site.url }, 303],
+    ['GET', { 'sec-fetch-site': 'same-origin' }, 302],
+    ['GET', { 'sec-fetch-site': 'none' }, 302],
+  ] as const) {
+    const opened = await open(method, headers);
+    assert.equal(opened.status, status);
+    assert.match(opened.headers.getSetCookie()[0] ?? '', /^waymark_draft=\w/);
+  }
+  assert.equal((await open('PUT', {})).status, 405);
+});
+
+test('a link ends with the key that made it', async (t) => {
+  const site = await siteWithDraft(t);
+  const { id, apikey } = await author(site, ['read', 'draft']);
+  const { data } = await site.call('svc1.draft.preview', { draft }, { apikey });
+  const opened = await fetch(data.url, { redirect: 'manual' });
+  const [cookie = ''] = opened.headers.getSetCookie();
+  const headers = { cookie: cookie.split(';')[0] ?? '' };
+  assert.match(await (await fetch(site.url, { headers })).text(), /drafted/);
+  await site.call('svc1.key.revoke', { id });
+  assert.equal((await fetch(data.url, { redirect: 'manual' })).status, 404);
+  assert.match(await (await fetch(site.url, { headers })).text(), /live/);
+});

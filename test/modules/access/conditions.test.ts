@@ -324,6 +324,35 @@ copy = Remote-User
     assert.notEqual(link.status, 200);
   });
 
+  test('gets no field of a client that proxies make', async (t) => {
+    const seen: (readonly string[])[] = [];
+    const decider = await httpSource(t, (request, response) => {
+      seen.push(Object.keys(request.headers));
+      response.end();
+    });
+    const ini = `[disk.site]\nroot = site\n[access.it]\nforward = ${decider.origin}/\n`;
+    const site = await startSite(t, { ini, files: { 'site/a.txt': 'a' } });
+    const made = [
+      ...['Forwarded', 'X-Original-URL', 'X-Original-Method', 'X-Original-URI', 'X-Original-Host'],
+      ...['X-Original-Forwarded-For', 'X-Rewrite-URL', 'X-Real-IP', 'X-Client-IP', 'Client-IP'],
+      ...['X-Forwarded-User', 'X-Forwarded-Groups', 'X-Forwarded-Prefix', 'X-Forwarded-Port'],
+      ...['X-Forwarded-Server', 'X-Forwarded-Ssl', 'X-Forwarded-Client-Cert', 'X-Forwarded'],
+      ...['X-Auth-Request-User', 'X-Envoy-External-Address', 'X-Cluster-Client-IP'],
+      ...['CF-Connecting-IP', 'True-Client-IP', 'Fastly-Client-IP', 'X-Remote-User'],
+      ...['X-HTTP-Method-Override', 'X-Method-Override', 'X-Scheme', 'X-Host', 'Remote-Addr'],
+    ];
+    const kept = { 'x-client-id': 'a', 'x-requested-with': 'b', cookie: 'c', accept: 'd' };
+    const headers = { ...Object.fromEntries(made.map((name) => [name, 'spoofed'])), ...kept };
+    assert.equal((await ask(site.url, '/a.txt', { headers })).status, 200);
+    const own = ['method', 'proto', 'host', 'uri', 'for'].map((name) => `x-forwarded-${name}`);
+    const names = new Set(seen[0]);
+    assert.deepEqual(
+      made.map((name) => name.toLowerCase()).filter((name) => names.has(name)),
+      [],
+    );
+    for (const name of [...Object.keys(kept), ...own]) assert.ok(names.has(name), name);
+  });
+
   test('keeps its fields from clients that name them in Connection or in trailers', async (t) => {
     const seen: unknown[] = [];
     const decider = await httpSource(t, (_, response) => {

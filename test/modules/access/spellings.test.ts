@@ -57,6 +57,37 @@ suite('the paths of [access.<name>]', () => {
     assert.equal((await ask(site.url, '/dir/b')).text, 'B');
   });
 
+  test('asks for what a compressor or an editor has written beside a protected file', async (t) => {
+    const ini =
+      '[disk.site]\nroot = site\nclean_urls = on\nlisting = yes\n[disk.plain]\norigin = http://other\n' +
+      'root = site\nprecompressed = no\n[access.one]\npath = /report.html, *.key\n' +
+      'except = /open.key\npassword_file = users.txt\n';
+    const ends = ['', '.br', '.gz', '.zst', '.bak', '.old', '.orig', '~', '.bak.gz', '~.br'];
+    const beside = ends.flatMap((end) => [`report.html${end}`, `a.key${end}`]);
+    const own = ['index.html.br', 'report.htm', 'report.html.txt', 'data.tar.gz', 'open.key'];
+    const names = [...beside, ...own];
+    const site = await startSite(t, {
+      ini,
+      files: { ...files, ...Object.fromEntries(names.map((name) => [`site/${name}`, name])) },
+    });
+    const spellings = (name: string) => [
+      ...[`/${name}`, `/${name.toUpperCase()}`, `/${name};v=1`, `/%72${name.slice(1)}`],
+      ...[`/${name}/`, `//${name}`, `/${name}.`, `/${name}%20`, `/x/../${name}`],
+    ];
+    for (const host of ['localhost', 'other']) {
+      for (const path of beside.flatMap(spellings)) {
+        const { status } = await ask(site.url, path, { headers: { host } });
+        const isAsked = status === 401 || status === 400 || status === 308;
+        assert.ok(isAsked || (status === 404 && path.startsWith('/%72a')), `${path} ${status}`);
+      }
+      for (const name of own) {
+        assert.equal((await ask(site.url, `/${name}`, { headers: { host } })).status, 200, name);
+      }
+    }
+    const many = `/${'.gz'.repeat(2_000)}${'. '.repeat(500).replaceAll(' ', '%20')}`;
+    assert.equal((await ask(site.url, many)).status, 404);
+  });
+
   test('a path that ends with a slash protects all below it, and no sibling', async (t) => {
     const ini =
       '[disk.site]\nroot = site\n' +

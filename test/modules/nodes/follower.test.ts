@@ -1,3 +1,7 @@
+import { createHmac } from 'node:crypto';
+import type { ApiKey, Caller } from '../../../src/core/values/key.ts';
+import { keyHash } from '../../../src/core/operations/keys/authenticate.ts';
+import { passedTool, passedToolFields } from '../../../src/modules/nodes/passed-tool.ts';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readdir, readFile } from 'node:fs/promises';
@@ -239,6 +243,40 @@ test('only a node that delivers a hook gets its secret', async (t) => {
   assert.equal(await stateOf(one, seq), await stateOf(two, seq));
 });
 
+test('the key of a node decides which hooks it delivers, not the role that a request names', async (t) => {
+  const centre = await startSite(t, { ini: '[auth]\nanonymous = event\n' });
+  const secrets = new Map<string, string>();
+  for (const where of [undefined, 'counters', 'copy-1', 'shop-7', 'central']) {
+    const hook = {
+      event: ['a.b'],
+      url: 'https://receiver.example/',
+      headers: { x: `of ${where}` },
+    };
+    const { data } = await centre.call('svc1.webhook.insert', { ...hook, ...(where && { where }) });
+    secrets.set(String(where), data.secret as string);
+  }
+  for (const [scopes, role, shown] of [
+    [['follow'], 'replica', ['copy-1']],
+    [['follow'], 'counter', ['copy-1']],
+    [['follow', 'read', 'webhook'], 'counter', ['copy-1']],
+    [['follow', 'event'], 'replica', ['copy-1']],
+    [['follow', 'event'], 'counter', ['undefined', 'counters', 'copy-1']],
+    [['follow', 'record.write:lamps'], 'counter', ['undefined', 'counters', 'copy-1']],
+  ] as const) {
+    const v = { name: 'n', scopes, node: 'copy-1' };
+    const { data: made } = await centre.call('svc1.key.insert', v);
+    const asked = { node: 'copy-1', role };
+    const more = { apikey: made.key as string };
+    const answer = JSON.stringify(await centre.call('svc1.node.secrets', asked, more));
+    const found = [...secrets].filter(([, secret]) => answer.includes(secret));
+    assert.deepEqual(
+      found.map(([where]) => where),
+      shown,
+      `${scopes.join()} as ${role}`,
+    );
+  }
+});
+
 test('the centre lists its nodes; a replica of a replica reports, writes and follows', async (t) => {
   const centre = await startSite(t);
   const middle = await startFollower(t, centre, { name: 'copy-1', ini: 'place = zurich' });
@@ -325,4 +363,52 @@ test('a change of a tool at a replica names the tool at the centre, and in every
     const [row] = history.data.rows;
     assert.deepEqual([row.via.client, row.via.tool], ['test-client/1.0', 'userinterface_insert']);
   }
+});
+
+test('no key makes the history name a tool that had no part in a change', async (t) => {
+  const centre = await startSite(t);
+  const { data: node } = await centre.call('svc1.key.list', {});
+  const [admin] = node.rows as { readonly id: string }[];
+  const tool = 'assistant%2F1.0 userinterface_insert';
+  const proof = createHmac('sha256', '').update('[]').digest('base64url');
+  for (const [path, headers] of [
+    ['/a', { 'waymark-via': tool }],
+    ['/b', { 'waymark-via': tool, 'waymark-via-proof': `${admin?.id} ${proof}` }],
+    ['/c', { 'waymark-via': tool, 'waymark-via-proof': `nobody ${proof}` }],
+    ['/d', { 'waymark-via': tool, 'waymark-via-proof': '' }],
+  ] as const) {
+    const { data } = await centre.call('svc1.userinterface.insert', page(path, 'x'), { headers });
+    const { data: history } = await centre.call(
+      'svc1.userinterface.read',
+      { id: data.id },
+      { qk: 'history' },
+    );
+    assert.equal(history.rows[0].via, undefined, path);
+  }
+});
+
+test('the word of a node holds for one write of one key, with its own key', () => {
+  const key = {
+    id: 'k',
+    scopes: ['follow'],
+    node: 'copy-1',
+    hash: keyHash('wmk_node'),
+  } as unknown as ApiKey;
+  const [tool, write] = [
+    { client: 'a/1', tool: 'b' },
+    { name: 'svc1.x.edit', keyId: 'caller' },
+  ];
+  const fields = passedToolFields({ keyByHash: () => key }, tool, { ...write, apikey: 'wmk_node' });
+  const heard = (found: ApiKey | undefined, name = write.name, keyId = write.keyId) =>
+    passedTool({ key: () => found }, name, { fields, caller: { keyId } as Caller });
+  assert.deepEqual(heard(key), tool);
+  assert.equal(heard(key, 'svc1.x.insert'), undefined);
+  assert.equal(heard(key, write.name, 'other'), undefined);
+  assert.equal(heard(undefined), undefined);
+  assert.equal(heard({ ...key, hash: keyHash('wmk_other') }), undefined);
+  assert.equal(heard({ ...key, scopes: ['design'] }), undefined);
+  assert.deepEqual(
+    passedToolFields({ keyByHash: () => undefined }, tool, { ...write, apikey: '' }),
+    {},
+  );
 });

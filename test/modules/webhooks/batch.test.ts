@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import assert from 'node:assert/strict';
 import { suite, test, type TestContext } from 'node:test';
 import { Webhook } from 'standardwebhooks';
@@ -101,7 +102,7 @@ suite('a batch', { concurrency: 4 }, () => {
     const frequency = { ...batch, max_events: 2 };
     const hook = { event: ['sale.completed'], url: receiver.url, order: true, frequency };
     await site.call('svc1.webhook.insert', hook);
-    for (let n = 0; n < 6; n += 1) await site.call('svc1.event.insert', sale);
+    for (let n = 0; n < 6; n += 1) await site.call('svc1.event.insert', sale, { vk: randomUUID() });
     const firsts = (await receiver.until(4)).map(({ body }) => body.first_seq);
     assert.deepEqual(firsts, [1, 1, 3, 5]);
   });
@@ -114,7 +115,7 @@ suite('a batch', { concurrency: 4 }, () => {
     const frequency = { ...batch, max_events: 4 };
     const hook = { event: ['sale.completed'], url: receiver.url, order: true, frequency };
     await site.call('svc1.webhook.insert', hook);
-    for (let n = 0; n < 4; n += 1) await site.call('svc1.event.insert', sale);
+    for (let n = 0; n < 4; n += 1) await site.call('svc1.event.insert', sale, { vk: randomUUID() });
     const firsts = (await receiver.until(4)).map(({ body }) => body.first_seq);
     assert.deepEqual(firsts, [1, 1, 1, 3]);
   });
@@ -145,13 +146,14 @@ suite('a batch', { concurrency: 4 }, () => {
     const frequency = { ...batch, max_events: 3 };
     const hook = { event: ['sale.completed'], url: receiver.url, frequency };
     const { data } = await postOperation(url, 'svc1.webhook.insert', hook, { apikey });
-    for (let n = 0; n < 4; n += 1) await postOperation(url, 'svc1.event.insert', sale, { apikey });
+    for (let n = 0; n < 4; n += 1)
+      await postOperation(url, 'svc1.event.insert', sale, { apikey, vk: randomUUID() });
     await receiver.until(1);
     served.child.kill('SIGKILL');
     await served.closed;
     const again = await startServed(t, iniFile, { first: false });
     for (let n = 0; n < 2; n += 1) {
-      await postOperation(again.url, 'svc1.event.insert', sale, { apikey });
+      await postOperation(again.url, 'svc1.event.insert', sale, { apikey, vk: randomUUID() });
     }
     const [first, ...others] = await receiver.until(3);
     const same = others.find(({ body }) => body.first_seq === 1);

@@ -107,7 +107,8 @@ suite('waymark hook', () => {
     receiver.answer = ({ body }) => (body.seq === 2 && receiver.got.length < 4 ? 500 : 200);
     const hook = { event: 'sale.completed', url: receiver.url, retry_limit: 1 };
     const { id } = (await site.call('svc1.webhook.insert', hook)).data;
-    for (let n = 0; n < 3; n += 1) await out('event', 'insert', 'sale.completed');
+    for (let n = 0; n < 3; n += 1)
+      await out('event', 'insert', 'sale.completed', '--vk', `sale ${n}`);
     await receiver.until(3);
     while (!(await out('hook', 'deliveries', id)).includes(' exhausted ')) await nextTurn();
     const cases: readonly (readonly [readonly string[], readonly number[], string])[] = [
@@ -136,7 +137,8 @@ suite('waymark hook', () => {
     const frequency = { mode: 'batch', every: '1d' };
     const hook = { event: 'sale.completed', url: receiver.url, frequency };
     const { id } = (await site.call('svc1.webhook.insert', hook)).data;
-    for (let n = 0; n < 2; n += 1) await out('event', 'insert', 'sale.completed');
+    for (let n = 0; n < 2; n += 1)
+      await out('event', 'insert', 'sale.completed', '--vk', `sale ${n}`);
     const tried = await waymark('hook', 'test', id);
     assert.equal(tried.code, 0, tried.err);
     assert.match(tried.out, /^completed after \d+ ms: status 200/);

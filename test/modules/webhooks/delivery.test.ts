@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import assert from 'node:assert/strict';
 import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
@@ -255,7 +256,7 @@ suite('a delivery', { concurrency: 4 }, () => {
     const hook = { event: '*', url: receiver.url };
     const { id, secret } = (await site.call('svc1.webhook.insert', hook)).data;
     const { secret: next } = (await site.call('svc1.webhook.rotate', { id })).data;
-    await site.call('svc1.event.insert', sale);
+    await site.call('svc1.event.insert', sale, { vk: randomUUID() });
     const got = await receiver.until(1);
     for (const { bytes, headers } of got) {
       for (const one of [secret, next]) {

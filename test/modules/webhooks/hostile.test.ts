@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -85,7 +86,7 @@ async function meetHostile(t: TestContext, timeoutMs: number): Promise<void> {
     hooks.set(what, data.id);
   }
   await site.call('svc1.webhook.insert', { event: [sale.type], url: receiver.url });
-  await site.call('svc1.event.insert', sale);
+  await site.call('svc1.event.insert', sale, { vk: randomUUID() });
   await receiver.until(1);
   for (const [what, [, [outcome, status, says]]] of Object.entries(hostile)) {
     const row = await firstAttempt(site, hooks.get(what) ?? '');

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile } from 'node:fs/promises';
@@ -15,7 +16,11 @@ interface Told {
   readonly served: Served;
   readonly iniFile: string;
   readonly receiver: TestReceiver;
-  readonly call: (name: string, v: object) => ReturnType<typeof postOperation>;
+  readonly call: (
+    name: string,
+    v: object,
+    more?: { readonly vk?: string },
+  ) => ReturnType<typeof postOperation>;
 }
 
 async function startTold(t: TestContext, server: string): Promise<Told> {
@@ -23,7 +28,8 @@ async function startTold(t: TestContext, server: string): Promise<Told> {
   const served = await startServed(t, iniFile);
   const receiver = await startReceiver(t);
   const { url, adminKey: apikey } = served;
-  const call = (name: string, v: object) => postOperation(url, name, v, { apikey });
+  const call = (name: string, v: object, more: { readonly vk?: string } = {}) =>
+    postOperation(url, name, v, { apikey, ...more });
   await call('svc1.webhook.insert', { event: ['sale.completed'], url: receiver.url });
   return { folder, served, iniFile, receiver, call };
 }
@@ -40,14 +46,14 @@ suite('a process that delivers', () => {
         response.end();
       }, 50);
     };
-    for (let n = 0; n < 3; n += 1) await call('svc1.event.insert', sale);
+    for (let n = 0; n < 3; n += 1) await call('svc1.event.insert', sale, { vk: randomUUID() });
     await receiver.until(3);
     served.child.kill('SIGTERM');
     assert.deepEqual(await served.closed, { code: 0, signal: null });
     assert.equal(answered, 3);
     const again = await startServed(t, iniFile, { first: false });
     const { adminKey: apikey } = served;
-    await postOperation(again.url, 'svc1.event.insert', sale, { apikey });
+    await postOperation(again.url, 'svc1.event.insert', sale, { apikey, vk: randomUUID() });
     await receiver.until(4);
     assert.deepEqual(await receiver.untilSeqs(4), [1, 2, 3, 4]);
     assert.equal(receiver.got.length, 4, 'nothing arrived twice');
@@ -56,7 +62,7 @@ suite('a process that delivers', () => {
   test('repeats unrecorded attempts unchanged after it was killed', async (t) => {
     const { served, iniFile, receiver, call } = await startTold(t, '');
     receiver.answer = () => () => undefined;
-    for (let n = 0; n < 3; n += 1) await call('svc1.event.insert', sale);
+    for (let n = 0; n < 3; n += 1) await call('svc1.event.insert', sale, { vk: randomUUID() });
     await receiver.until(3);
     served.child.kill('SIGKILL');
     await served.closed;
@@ -72,14 +78,14 @@ suite('a process that delivers', () => {
 
   test('is one of several workers; when it ends, another one takes over', async (t) => {
     const { folder, served, receiver, call } = await startTold(t, 'workers = 2\n');
-    await call('svc1.event.insert', sale);
+    await call('svc1.event.insert', sale, { vk: randomUUID() });
     await receiver.until(1);
     const [pid] = (await readFile(join(folder, 'data', 'deliver.pid'), 'utf8')).split(' ');
     assert.notEqual(Number(pid), served.pid);
     process.kill(Number(pid), 'SIGKILL');
     for (let n = 0; n < 5; n += 1) {
       // The killed worker may be the one that has the connection.
-      await call('svc1.event.insert', sale).catch(() => delay(50));
+      await call('svc1.event.insert', sale, { vk: randomUUID() }).catch(() => delay(50));
     }
     const { data } = await call('svc1.event.list', { type: 'sale.completed' });
     const { length } = data.rows;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startSite, type TestSite } from '../../harness.ts';
@@ -42,7 +43,8 @@ export async function startRig(t: TestContext, hook: object = {}, ini = local): 
     site,
     receiver,
     id,
-    insertEvent: async (v = sale) => (await site.call('svc1.event.insert', v)).data.id,
+    insertEvent: async (v = sale) =>
+      (await site.call('svc1.event.insert', v, { vk: randomUUID() })).data.id,
     attempts: async (count) => {
       for (;;) {
         const { rows } = (await site.call('svc1.webhook.deliveries', { id })).data;

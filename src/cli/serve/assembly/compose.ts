@@ -10,7 +10,7 @@ import { createDocuments } from '../../../modules/docs/documents.ts';
 import { createPublicAnswers } from '../../../core/operations/http/public-answers.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 import { createSite } from '../../../core/pipeline/site.ts';
-import { createDisk } from '../../../modules/files/disk.ts';
+import { createDisk, privatePathsOf } from '../../../modules/files/disk.ts';
 import { createAttempt, type DeliveryAttempt } from '../../../modules/webhooks/attempt.ts';
 import { composeAuthenticate, composeSessions, composeVisitors } from './callers.ts';
 import {
@@ -51,7 +51,11 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const { store, version, content, callers } = context;
   const { publicFiles, ownFiles, consoleFiles, rules, compressors } = content;
   const { base, publicUrl } = config.server;
-  const disk = createDisk({ mounts: config.disk, compressors, now });
+  const disk = createDisk({
+    mounts: config.disk,
+    privatePaths: privatePathsOf(config),
+    ...{ compressors, now },
+  });
   const tracing = composeTracing(config, context);
   const access = composeSourceAccess(config, context.sources, tracing.dialler);
   const { dialler, diallers, checks } = access;

@@ -10,6 +10,7 @@ import {
   createRowsFor,
 } from '../../../modules/rendering/page-rows.ts';
 import { operations as definitions, type OperationParts } from '../../../modules.ts';
+import { createPreviewTrust } from '../../../modules/drafts/preview-trust.ts';
 import { previewedDraft } from '../../../modules/drafts/operations/previews.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 import type { SiteDraft } from '../../../modules/drafts/draft.ts';
@@ -37,11 +38,12 @@ export interface Drafts {
   site(draft: SiteDraft): Pick<OperationParts, 'site' | 'rowsFor'>;
 }
 
-/** An open draft with its site, and when its preview ends, in milliseconds since 1970. */
+/** An open draft with its site: see DraftSite. */
 interface PreviewedSite {
   readonly draft: SiteDraft;
   readonly site: SiteAccess;
   readonly endMs: number;
+  readonly isTrusted: boolean;
 }
 
 /** The dependencies of drafts under one configuration. */
@@ -83,6 +85,7 @@ export function composeDrafts(given: DraftsParts): Drafts {
     instance.refresh();
     return instance;
   };
+  const isTrusted = createPreviewTrust(store);
   return {
     operation(name, operation, caller) {
       const draft = openDraftSeen({ store, reads: store }, name, caller);
@@ -94,7 +97,9 @@ export function composeDrafts(given: DraftsParts): Drafts {
     previews: {
       find(token, nowMs) {
         const found = previewedDraft(store, token, nowMs);
-        return found && { ...found, site: instanceOf(found.draft).shown.site };
+        if (found === undefined) return undefined;
+        const { site } = instanceOf(found.draft).shown;
+        return { ...found, site, isTrusted: isTrusted(found.draft) };
       },
     },
     site: (draft) => instanceOf(draft).shown,

@@ -21,8 +21,9 @@ import type { HostClient } from '../../../modules/hosts/host-client.ts';
 import { newId, now } from '../../../core/values/clock.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { builtInEngines } from '../../../modules/rules/rule.ts';
-import { createCentralClient } from '../../../modules/nodes/central-client.ts';
+import { createCentralClient, readNodeKey } from '../../../modules/nodes/central-client.ts';
 import { createPassOn, type PassOn } from '../../../modules/nodes/pass-on.ts';
+import { passedTool } from '../../../modules/nodes/passed-tool.ts';
 import { readSeries } from '../../../modules/status/series-recorder.ts';
 import { createFetcher, withOwnFields, withUsers } from '../../../modules/proxy/fetcher.ts';
 import { withCompression } from '../../../modules/proxy/response-compression.ts';
@@ -178,6 +179,7 @@ export function executeParts(
     keyRates,
     generation: () => store.rowLog.identity().generation,
     passOn: composePassOn(config, store),
+    passedTool: (name, call) => passedTool(store, name, call),
     goesToOutbox: (name, { keyId }) => {
       // The centre knows visitors without a key better.
       const isRow = name === rowInsert && keyId !== undefined;
@@ -187,9 +189,16 @@ export function executeParts(
 }
 
 /** Passes writes on to the centre, if there is one. */
-function composePassOn({ node: { central } }: Config, store: Store): PassOn | undefined {
+function composePassOn(
+  { node: { central, keyFile = '' } }: Config,
+  store: Store,
+): PassOn | undefined {
   if (central === undefined) return undefined;
-  return createPassOn({ store, client: createCentralClient(central, store) });
+  return createPassOn({
+    store,
+    client: createCentralClient(central, store),
+    nodeKey: () => readNodeKey(keyFile),
+  });
 }
 
 /** Whether this node is a counter with a centre. */

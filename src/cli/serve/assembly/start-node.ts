@@ -1,10 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import type { BackgroundTasks } from '../../../core/background/tasks.ts';
 import type { Config } from '../../../core/config/config.ts';
 import { openData } from '../../open-data.ts';
 import { now } from '../../../core/values/clock.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { createCentralClient } from '../../../modules/nodes/central-client.ts';
+import { createCentralClient, readNodeKey } from '../../../modules/nodes/central-client.ts';
 import { copyFirst } from '../../../modules/nodes/copy.ts';
 import type { CopyParts } from '../../../modules/nodes/copy-rows.ts';
 import { NodeService } from '../../../modules/nodes/node-service.ts';
@@ -65,15 +64,14 @@ export async function startNode(
 
 /** A centre with the key of a file. While the file cannot be read, the last key remains. */
 async function centralOf(client: WaymarkClient, keyFile: string): Promise<CopyParts['central']> {
-  const read = async (): Promise<string> => (await readFile(keyFile, 'utf8')).trim();
-  let apikey = await read();
+  let apikey = await readNodeKey(keyFile);
   return {
     client,
     get apikey() {
       return apikey;
     },
     readKey: async () => {
-      apikey = await read().catch(() => apikey);
+      apikey = await readNodeKey(keyFile).catch(() => apikey);
     },
   };
 }

@@ -1,10 +1,12 @@
 import { isRevertible } from '../change.ts';
 import { putLast, type Databases } from '../databases.ts';
 import { historyKeyOf, keyOf } from '../encoding.ts';
-import { refreshDrafts } from '../../../modules/drafts/log/refresh-drafts.ts';
+import { refreshDraftedRows, refreshDrafts } from '../../../modules/drafts/log/refresh-drafts.ts';
 import { packClaim } from '../claims.ts';
 import type { DataTexts } from './planned-entries.ts';
 import type { PlannedStep, WritePlan } from './write-plan.ts';
+
+export { refreshDraftedRows };
 
 /**
  * Puts a plan into the log and the projections. The caller runs it in a write transaction. Returns

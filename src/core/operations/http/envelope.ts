@@ -2,6 +2,7 @@ import { ndjsonType, parseMediaType } from '../../http/representation/mediatype.
 import { parseQuery, type QueryParameter } from '../../http/query.ts';
 import { Failure } from '../../values/failure.ts';
 import { outlineJson, type JsonOutline } from '../../values/json/json-outline.ts';
+import { parseJson as parsed } from '../../values/json/exact-number.ts';
 import { isJsonObject, type JsonObject } from '../../values/json/json.ts';
 import { jsonDepthMax } from '../../values/limits.ts';
 import { nearestName } from '../../values/nearest.ts';
@@ -163,11 +164,12 @@ export function requireParsable({ depth, values, members }: JsonOutline, effect:
   }
 }
 
-/** Parses JSON; throws `invalid` with the parser's message. */
+/** Parses JSON; throws `invalid` with the parser's message, or for a number that is too long. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parsed(text);
   } catch (error) {
+    if (error instanceof Failure) throw error;
     const reason = error instanceof Error ? error.message.slice(0, 120) : '';
     throw new Failure('invalid', `The body is not JSON: ${reason}`);
   }

@@ -6,6 +6,7 @@ import { isStrictPreferred } from '../../http/representation/prefer.ts';
 import { takeParameter } from '../../http/query.ts';
 import type { Fields, RequestTarget } from '../../http/request.ts';
 import { Failure } from '../../values/failure.ts';
+import { withoutScripts } from '../../../modules/drafts/preview-answer.ts';
 import { previewToken } from '../../../modules/drafts/preview-cookie.ts';
 import { canWrite, type Caller } from '../../values/key.ts';
 import { jsonBytes, jsonDigest } from '../../values/json/prepared-json.ts';
@@ -24,7 +25,7 @@ import {
   isLinesBody,
   requireNoQuery,
 } from './envelope.ts';
-import type { Serving } from '../../pipeline/serving.ts';
+import type { DraftSite, Serving } from '../../pipeline/serving.ts';
 import { countForPlace } from './operation-rates.ts';
 import type { Allocation, SharedLimit } from '../../fair/shared-limit.ts';
 
@@ -105,12 +106,13 @@ async function answerHeld(
   const rated = { name, v, origin, fields, caller, visitor, countedFor: [target.path] };
   const counted = countForPlace(serving.rates, rated);
   if (counted !== undefined) await counted;
+  const preview = previewOf(serving, fields.cookie, visitor);
   const outcome = await execute.run(name, v, {
     caller,
     vk,
     qk,
     draft,
-    preview: previewOf(serving, fields.cookie, visitor),
+    preview: preview?.draft.id,
     origin: target.origin,
     fields,
     visitor,
@@ -129,6 +131,9 @@ async function answerHeld(
     };
     return linesReply(outcome.stream, operation.ndjson, requireAllowed);
   }
+  // A browser may open the answer as a page of this site.
+  const isSandboxed = draft !== undefined || preview?.isTrusted === false;
+  if (outcome.kind === 'reply' && isSandboxed) return withoutScripts(outcome.reply);
   if (outcome.kind === 'reply') return outcome.reply;
   const envelope = { r: name, ...outcomeMembers(outcome) };
   const bytes = (): Buffer => jsonBytes(envelope);
@@ -138,14 +143,14 @@ async function answerHeld(
   return publicAnswers.respond({ bytes, digest: jsonDigest(envelope) }, vary, asked);
 }
 
-/** The id of the draft that the browser of a request previews. */
+/** The draft that the browser of a request previews. */
 function previewOf(
   { previews }: Pick<Serving, 'previews'>,
   cookie: string | undefined,
   { nowMs }: Visitor,
-): string | undefined {
+): DraftSite | undefined {
   const token = previewToken(cookie);
-  return token === undefined ? undefined : previews.find(token, nowMs)?.draft.id;
+  return token === undefined ? undefined : previews.find(token, nowMs);
 }
 
 /** Reads the posted envelope, then checks the key again: it may be revoked by then. */

@@ -171,6 +171,7 @@ function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
   const docs = docsReply(serving, request);
   if (docs !== undefined) return docs;
   const preview = previewLinkReply(serving, path, request);
+  if (preview !== undefined && exchange.head.method === 'POST') return preview;
   if (preview !== undefined) return methodReply(exchange) ?? preview;
   const { publicFiles, documents, indexPages } = serving;
   const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];

@@ -8,6 +8,7 @@ import type { FieldWrite } from './placement.ts';
 import type { WriteReport } from './commit-once.ts';
 import type { RecordRevert, RevertRequest, RevertSelection } from './revert.ts';
 import type { RecordPart, RecordSchema } from './schema.ts';
+import type { Reader, ShowFields } from './shown.ts';
 
 /** The fields of a record: its id, its `_unknowns_`, and those of its family. */
 export interface RecordFields {
@@ -38,12 +39,11 @@ export interface RecordStep<R> {
 export interface RecordParts {
   readonly store: Store;
   readonly newId: () => string;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   /** Runs a large invalidate in another thread. Rejects as runRevert does. */
   readonly revertInThread: (request: RevertRequest) => Promise<WriteReport>;
 }
-
-/** Replaces what a caller may not see in fields that a record had, or that a row wrote. */
-export type MaskFields = (id: string, fields: JsonObject) => JsonObject;
 
 /** A call of an operation on the records of a family. */
 export interface FamilyCall {
@@ -138,6 +138,8 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
    * of the change. Throws `invalid` for fields that make no record, `too_large` past a limit.
    */
   place(write: FieldWrite<R>, parts: Parts): JsonObject;
+  /** The fields of a form or query, in which every value is a text, as JSON has them. */
+  fromText?(sent: JsonObject): JsonObject;
   /** Members of answers that an edit ignores if a caller sends them back. */
   readonly ignored?: readonly string[];
   /** The problems of the named fields of a record. */
@@ -145,10 +147,10 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   /** Names for `unknowns` besides those of whole fields that wait. */
   unknownMembers?(record: R, names: readonly string[]): readonly string[];
   /**
-   * Whether each insert without a vk is a new record. By default an exact repeat of an insert is
-   * not, while its record exists.
+   * How long an exact repeat of an insert without a vk is no second record. By default it is none
+   * while the record exists.
    */
-  readonly insertsAnew?: true;
+  readonly repeatsForMs?: number;
   /**
    * Runs in the transaction of an insert, before it writes: throws a Failure if there is no room
    * for the record, and returns further drafts and members of the answer.
@@ -193,8 +195,8 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
 
   /** Which rows of a history a caller sees; by default all. */
   shownRows?(reads: Reads, id: string): (seq: number) => boolean;
-  /** Makes the mask of the past for a caller; by default a reader sees all of it. */
-  mask?(reads: Reads, call: Pick<Call, 'caller'>): MaskFields;
+  /** See shownTo; by default a reader sees all versions of a record. */
+  shown?(states: readonly Reads[], reader: Reader): ShowFields;
 
   readonly list: RecordList<R>;
 }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../../values/failure.ts';
-import { canonicalJson, type Json, type JsonObject } from '../../values/json/json.ts';
+import { canonicalJson, isNested, type Json, type JsonObject } from '../../values/json/json.ts';
 import type { Reads, StoredVkClaim, VkClaim } from '../../log/store.ts';
 import { authorOf, type Call } from '../operation.ts';
 
@@ -8,8 +8,8 @@ import { authorOf, type Call } from '../operation.ts';
 export interface RequestHashes {
   /** Lower-case hex SHA-256 of the operation (`<family>.<operation>`) and its input. */
   readonly requestHash: string;
-  /** The hash that Waymark 0.1 stored for the same request, if it was another one. */
-  readonly formerHash: string | undefined;
+  /** The hashes that earlier versions stored for the same request, where they were others. */
+  readonly formerHashes: readonly string[];
 }
 
 /** Waymark 0.1 hashed requests for page rules with the operation alone: `insert`. */
@@ -19,8 +19,9 @@ const formerPrefix = 'userinterface.';
 export function hashRequest(name: string, ...input: readonly Json[]): RequestHashes {
   const rest = canonicalOf(input).slice(1);
   const hashOf = (one: string): string => hash('sha256', `[${JSON.stringify(one)},${rest}`);
-  const former = name.startsWith(formerPrefix) ? name.slice(formerPrefix.length) : undefined;
-  return { requestHash: hashOf(name), formerHash: former && hashOf(former) };
+  const isRule = name.startsWith(formerPrefix);
+  const formerHashes = isRule ? [hashOf(name.slice(formerPrefix.length))] : [];
+  return { requestHash: hashOf(name), formerHashes };
 }
 
 /** Only Unicode text and numbers that JSON can write have a canonical form (RFC 8785 §3.2). */
@@ -48,7 +49,7 @@ function pathWithoutForm(inputs: readonly Json[]): string {
     const { path, value } = next;
     if (typeof value === 'string' && !value.isWellFormed()) return path;
     if (typeof value === 'number' && !Number.isFinite(value)) return path;
-    if (typeof value !== 'object' || value === null) continue;
+    if (!isNested(value)) continue;
     for (const [name, one] of Object.entries(value)) {
       const inner = path === '' ? name : `${path}.${name}`;
       if (!name.isWellFormed()) return inner;
@@ -64,16 +65,21 @@ export interface KeyedRequest extends RequestHashes {
   readonly by: string;
 }
 
+const derivedPrefix = 'fields:';
+
 /** The vk that the server derives from the fields of a request. */
 export function derivedVk({ requestHash }: Pick<RequestHashes, 'requestHash'>): string {
-  return `fields:${requestHash}`;
+  return derivedPrefix + requestHash;
+}
+
+/** Whether the server derives the vk of a call, or has done so in an earlier answer. */
+export function hasDerivedVk({ vk }: Pick<Call, 'vk'>): boolean {
+  return vk === undefined || vk.startsWith(derivedPrefix);
 }
 
 /** The derived vks of a request, the current one first. */
-function derivedVks({ requestHash, formerHash }: RequestHashes): readonly string[] {
-  return [requestHash, formerHash].flatMap((one) =>
-    one === undefined ? [] : derivedVk({ requestHash: one }),
-  );
+function derivedVks({ requestHash, formerHashes }: RequestHashes): readonly string[] {
+  return [requestHash, ...formerHashes].map((one) => derivedVk({ requestHash: one }));
 }
 
 /**
@@ -105,9 +111,9 @@ export function findClaim(
 /** Whether a claim was made by the same request, as this or an earlier version hashes it. */
 export function isSameRequest(
   claim: Pick<VkClaim, 'requestHash'>,
-  { requestHash, formerHash }: RequestHashes,
+  { requestHash, formerHashes }: RequestHashes,
 ): boolean {
-  return claim.requestHash === requestHash || claim.requestHash === formerHash;
+  return claim.requestHash === requestHash || formerHashes.includes(claim.requestHash);
 }
 
 /**
@@ -127,6 +133,18 @@ export function earlierClaim(
   );
 }
 
+/**
+ * How long an insert without a vk is a repeat of an equal one if nothing but its content says so:
+ * as long as a caller that lost an answer sends a request again. Two visitors may send the same
+ * form, and the same event may occur twice.
+ */
+export const repeatWindowMs = 60_000;
+
+/** Whether a transaction (`dtu_txn`) was within the last milliseconds. */
+export function isRecentTxn(dtuTxn: string | undefined, nowMs: number, forMs: number): boolean {
+  return forMs === Infinity || (dtuTxn !== undefined && nowMs - Date.parse(dtuTxn) <= forMs);
+}
+
 /** A request as the store recognises it (docs/design/history.md#idempotency-and-concurrency). */
 export interface RequestIdentity {
   /** The vk that the server derives from the fields. */
@@ -142,6 +160,8 @@ interface Identity {
   readonly by?: string;
   /** Distinguishes the requests of this caller from equal requests of others. */
   readonly identity?: JsonObject | undefined;
+  /** The input as earlier versions hashed it, if that is another one. */
+  readonly formerInput?: JsonObject | undefined;
 }
 
 /** The identity of a call of an operation (`<family>.<operation>`) with an input. */
@@ -149,11 +169,17 @@ export function identifyRequest(
   name: string,
   v: JsonObject,
   call: Call,
-  { by = authorOf(call), identity }: Identity = {},
+  { by = authorOf(call), identity, formerInput }: Identity = {},
 ): RequestIdentity {
   const ifMatch = call.fields['if-match'];
   const more = [ifMatch, identity].filter((one) => one !== undefined);
-  const hashes = hashRequest(name, v, ...more);
+  const current = hashRequest(name, v, ...more);
+  const former = formerInput && hashRequest(name, formerInput, ...more);
+  const formerHashes = [
+    ...current.formerHashes,
+    ...(former === undefined ? [] : [former.requestHash, ...former.formerHashes]),
+  ];
+  const hashes = { requestHash: current.requestHash, formerHashes };
   return {
     derivedVk: derivedVk(hashes),
     claim: (vk) => ({ vk: claimName({ ...hashes, by, vk }), requestHash: hashes.requestHash }),

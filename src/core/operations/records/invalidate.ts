@@ -1,6 +1,6 @@
 import { actions, type Change } from '../../log/change.ts';
 import { Failure } from '../../values/failure.ts';
-import type { Json, JsonObject } from '../../values/json/json.ts';
+import type { JsonObject } from '../../values/json/json.ts';
 import { rowsNamed } from '../../log/write/fold.ts';
 import type { Decision, LoggedDraft, Reads, SeqRange, Store } from '../../log/store.ts';
 import {
@@ -14,7 +14,6 @@ import {
   familyFor,
   namedId,
   type FamilyCall,
-  type MaskFields,
   type RecordFamily,
   type RecordFields,
   type RecordParts,
@@ -37,6 +36,7 @@ import {
   type RevertSelection,
 } from './revert.ts';
 import { vkMember, type RecordPart } from './schema.ts';
+import { shownTo } from './shown.ts';
 
 interface InvalidateInput {
   id?: string;
@@ -120,7 +120,7 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
         const request: RevertRequest = {
           selection,
           confirm: v.confirm,
-          ...{ by, via: call.via },
+          ...{ by, via: call.via, reader: { scopes: call.caller.scopes } },
           request:
             v.confirm === undefined ? undefined : keyedRequest(`${name}.invalidate`, v, call, by),
         };
@@ -130,9 +130,7 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
           : parts.revertInThread(request));
         const { report, replayed } = reverted;
         if (report.done === true) await family.applied?.(Number(report.seq), parts);
-        const mask = bound.mask?.(store, call);
-        const seen = mask === undefined ? report : maskedReport(report, mask);
-        return reportResult({ report: seen, replayed }, request.request);
+        return reportResult({ report, replayed }, request.request);
       },
   });
 }
@@ -150,7 +148,8 @@ export async function runRevert(
   if (confirm === undefined) {
     const plan = planRevert(store, selection, folding);
     folding.requireRevertible?.(store, plan.records);
-    return { report: revertReport(plan), replayed: false };
+    const show = shownTo(folding, [store], given.reader);
+    return { report: revertReport(plan, show), replayed: false };
   }
   const again = (reads: Reads, seq: number): JsonObject =>
     doneReport(changesWith(reads, seq).filter(({ action }) => action === 'invalidate'));
@@ -177,45 +176,6 @@ export async function runRevert(
     };
   };
   return commitOnce(store, given, { again, decide });
-}
-
-/** A report without the values that the caller may not see. */
-function maskedReport(report: JsonObject, mask: MaskFields): JsonObject {
-  const { changes, conflicts } = report;
-  if (!Array.isArray(changes) || !Array.isArray(conflicts)) return report;
-  const masked = (changes as readonly ReportedChange[]).map(({ fields, ...change }) => {
-    const side = (name: 'now' | 'then'): JsonObject =>
-      mask(
-        change.id,
-        Object.fromEntries(Object.entries(fields).map(([field, both]) => [field, both[name]])),
-      );
-    const [now, then] = [side('now'), side('then')];
-    const seen = Object.keys(fields).filter((field) => Object.hasOwn(now, field));
-    const shown = seen.map((field) => {
-      return [field, { now: now[field] ?? null, then: then[field] ?? null }] as const;
-    });
-    return { ...change, fields: Object.fromEntries(shown) };
-  });
-  const shownConflicts = (conflicts as readonly ReportedConflict[]).map(({ later, ...one }) => ({
-    ...one,
-    later: later.map(({ fields, ...edit }) => ({
-      ...edit,
-      fields: Object.keys(mask(one.id, Object.fromEntries(fields.map((name) => [name, null])))),
-    })),
-  }));
-  return { ...report, changes: masked, conflicts: shownConflicts };
-}
-
-/** A conflict in the report of a dry run. */
-interface ReportedConflict {
-  readonly id: string;
-  readonly later: readonly { readonly fields: readonly string[] }[];
-}
-
-/** A change in the report of a dry run. */
-interface ReportedChange {
-  readonly id: string;
-  readonly fields: Readonly<Record<string, { readonly now: Json; readonly then: Json }>>;
 }
 
 function parseSelection<Parts extends RecordParts, R extends RecordFields>(

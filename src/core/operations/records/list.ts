@@ -15,8 +15,9 @@ import {
 } from './family.ts';
 import { listExaminedMax, listSliceRecords } from './limits.ts';
 import { asOfProperty, seqOfMoment } from './moment.ts';
-import { maskedRecord, recordView, unmasked } from './read.ts';
+import { recordView, shownRecord } from './read.ts';
 import { recordSchemas } from './schema.ts';
+import { shownTo } from './shown.ts';
 
 interface ListInput {
   text?: string;
@@ -131,7 +132,7 @@ export async function listPage<Parts extends RecordParts, R extends RecordFields
   // A list that takes no as_of may still get one that is null.
   const isOfPast = family.afterAt !== undefined && asOf !== undefined;
   const seq = isOfPast ? seqOfMoment(store, 'as_of', asOf) : undefined;
-  const mask = (seq === undefined ? undefined : family.mask?.(store, call)) ?? unmasked;
+  const show = seq === undefined ? undefined : shownTo(family, [store], call.caller);
   const selected = list.select?.({ filters: { ...filters, ...(text && { text }) }, seq }, store);
   const parsed = selected === undefined ? (list.parse?.(filters) ?? filters) : {};
   const inOrder = list.orders && orderOf(list.orders, { ...input, after, isOfPast });
@@ -150,7 +151,7 @@ export async function listPage<Parts extends RecordParts, R extends RecordFields
       endsAtShown: (selected ?? list).endsAtShown === true,
       rowOf: (stored) => {
         // The filters see only what the caller may see.
-        const seen = mask === unmasked ? stored : maskedRecord(stored, mask);
+        const seen = show === undefined ? stored : shownRecord(stored, show);
         if (!isFound(seen.record) || !hasText(seen.record)) return undefined;
         const view = recordView(family, parts, seen, call.origin);
         return list.row?.(view) ?? view;

@@ -1,4 +1,4 @@
-import { parseDateTime } from '../../values/time.ts';
+import { instantMs } from '../../values/time.ts';
 import { Failure } from '../../values/failure.ts';
 import type { Reads } from '../../log/store.ts';
 
@@ -24,7 +24,7 @@ export function seqOfMoment(reads: MomentReads, field: string, text: string): nu
 /** The seq of the first change at a moment or after it. Throws as seqOfMoment does. */
 export function seqFromMoment(reads: MomentReads, field: string, text: string): number {
   const moment = parseMoment(reads, field, text);
-  return 'seq' in moment ? moment.seq : reads.seqAt(moment.timeMs - 1) + 1;
+  return 'seq' in moment ? moment.seq : reads.seqAt(Math.ceil(moment.timeMs) - 1) + 1;
 }
 
 /**
@@ -55,8 +55,10 @@ function parseMoment(
     });
   }
   // In a query, a + that is not percent-encoded means a blank.
-  const iso = parseDateTime(text) ?? parseDateTime(text.replace(/ (?=\d\d:\d\d$)/, '+'));
-  if (iso !== undefined) return { timeMs: Date.parse(iso) };
+  const [timeMs = NaN] = [text, text.replace(/ (?=\d\d:\d\d$)/, '+')]
+    .map(instantMs)
+    .filter((one) => !Number.isNaN(one));
+  if (!Number.isNaN(timeMs)) return { timeMs };
   const forms = 'a seq such as 17, or a date-time such as 2026-01-31T12:00:00Z';
   throw new Failure('invalid', `${field} must be ${forms}.`, { field });
 }

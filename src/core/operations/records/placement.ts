@@ -19,8 +19,6 @@ export interface FieldWrite<R> {
   readonly sent: JsonObject;
   /** Members of answers besides the fields: a caller that sends them back changes nothing. */
   readonly shown?: JsonObject;
-  /** Whether the fields came as a form or query, in which every value is a text. */
-  readonly isText?: boolean;
 }
 
 /** The values of one field that a write has to choose from. */

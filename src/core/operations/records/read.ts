@@ -14,7 +14,6 @@ import {
   findRecord,
   namedId,
   type FamilyCall,
-  type MaskFields,
   type RecordFamily,
   type RecordFields,
   type RecordParts,
@@ -28,6 +27,7 @@ import {
 } from './limits.ts';
 import { asOfProperty, seqOfMoment } from './moment.ts';
 import { historyQuery, historyRows, namingMembers, recordSchemas } from './schema.ts';
+import { shownTo, type ShowFields } from './shown.ts';
 
 interface ReadInput {
   id?: string;
@@ -81,11 +81,11 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
         const given: FamilyCall = { operation: 'read', v: v as JsonObject, call, input };
         const bound = familyFor(family, given, store, parts);
         const id = namedId(bound, v as JsonObject, store);
-        const mask = bound.mask?.(store, call) ?? unmasked;
+        const show = shownTo(bound, [store], call.caller);
         if (isHistoryRead(call.qk, v)) {
           const isKnown = bound.hadRecord?.(store, id) ?? true;
           const isShown = isKnown ? bound.shownRows?.(store, id) : undefined;
-          const shown = { mask, isShown };
+          const shown = { show, isShown };
           const history = isKnown ? historyView(store, name, { ...v, id }, shown) : undefined;
           if (history === undefined) throw noSuchRecord(family, v.id);
           return { kind: 'data', data: history };
@@ -93,7 +93,7 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
         const seq = asOf === undefined ? undefined : seqOfMoment(store, 'as_of', asOf);
         const found = findRecord(bound, store, { id, seq });
         if (found === undefined) throw noSuchRecord(family, v.id);
-        const stored = seq === undefined ? found : maskedRecord(found, mask);
+        const stored = seq === undefined ? found : shownRecord(found, show);
         return {
           kind: 'data',
           data: recordView(bound, parts, stored, call.origin),
@@ -108,16 +108,13 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
   });
 }
 
-/** The mask of a family in which a reader sees all of the past. */
-export const unmasked: MaskFields = (_id, fields) => fields;
-
-/** A record of the past with a mask applied. */
-export function maskedRecord<R extends RecordFields>(
+/** A record of the past as a reader sees it. */
+export function shownRecord<R extends RecordFields>(
   stored: StoredRecord<R>,
-  mask: MaskFields,
+  show: ShowFields,
 ): StoredRecord<R> {
   const { record } = stored;
-  const fields = mask(record.id, record as unknown as JsonObject);
+  const fields = show(record.id, record as unknown as JsonObject);
   return { ...stored, record: fields as unknown as R };
 }
 
@@ -197,9 +194,9 @@ function historyView(
   name: RevertibleFamily,
   { id, limit, before }: ReadInput & { readonly id: string },
   {
-    mask,
+    show,
     isShown = () => true,
-  }: { readonly mask: MaskFields; readonly isShown: ((seq: number) => boolean) | undefined },
+  }: { readonly show: ShowFields; readonly isShown: ((seq: number) => boolean) | undefined },
 ): { readonly rows: readonly object[]; readonly next: number | null } | undefined {
   const rows = store.history(name, id, {
     before,
@@ -213,15 +210,15 @@ function historyView(
   // The first row of every record is its insert.
   const next = last === undefined || last.action === 'insert' ? null : last.seq;
   const seen = rows.filter(({ seq }) => isShown(seq));
-  return { rows: seen.map((row) => rowView(id, row, mask)), next };
+  return { rows: seen.map((row) => rowView(id, row, show)), next };
 }
 
 /** The page of a history that has only its newest row. */
 export const newestRow = { before: undefined, limit: 1 } as const;
 
 /** A row of a history; the data of an invalidated row has another name. */
-function rowView(id: string, { data, invalidated, ...row }: HistoryRow, mask: MaskFields): object {
-  const shown = { id, ...mask(id, data) };
+function rowView(id: string, { data, invalidated, ...row }: HistoryRow, show: ShowFields): object {
+  const shown = { id, ...show(id, data) };
   return invalidated === undefined
     ? { ...row, data: shown }
     : { ...row, invalidated, data_invalidated: shown };

@@ -1,10 +1,17 @@
 import { createHash } from 'node:crypto';
 import type { Change, RevertibleFamily, ToolUse } from '../../log/change.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../values/json/json.ts';
+import type { JsonObject } from '../../values/json/json.ts';
 import { foldRows, type Folded } from '../../log/write/fold.ts';
 import type { LoggedDraft, Reads, SeqRange } from '../../log/store.ts';
 import type { KeyedRequest } from './idempotency.ts';
-import { conflictsShownMax, invalidateListedMax, invalidateShownCharactersMax } from './limits.ts';
+import { conflictsShownMax, invalidateListedMax } from './limits.ts';
+import {
+  differingNames,
+  fieldVersions,
+  type Reader,
+  type ShowFields,
+  type ShownFamily,
+} from './shown.ts';
 
 /** Selects rows of the log: those to which every given condition applies. */
 export interface RevertSelection {
@@ -27,6 +34,8 @@ export interface RevertRequest {
   readonly confirm: string | undefined;
   readonly by: string;
   readonly via?: ToolUse | undefined;
+  /** The caller that gets the report. */
+  readonly reader: Reader;
   /** The vk of the request, with its hashes. */
   readonly request: KeyedRequest | undefined;
   /** The id of the draft that it changes instead of the live state. */
@@ -41,7 +50,7 @@ interface FoldedRecord {
 }
 
 /** How rows of a family make a record. */
-export interface Folding {
+export interface Folding extends ShownFamily {
   fold(before: FoldedRecord | undefined, change: Change): FoldedRecord;
   /** See RecordFamily. */
   isWithin?(reads: Reads, id: string, within: JsonObject): boolean;
@@ -64,8 +73,8 @@ export interface RecordRevert {
   readonly becomes: 'gone' | 'restored' | 'changed' | 'same';
   /** The path of a page rule. */
   readonly path: string | undefined;
-  /** The fields that change: the values before and after. */
-  readonly fields: JsonObject;
+  /** The record before it; undefined if it does not exist. */
+  readonly now: JsonObject | undefined;
   /** The record after it; undefined if it does not exist then. */
   readonly then: JsonObject | undefined;
 }
@@ -94,7 +103,7 @@ export function planRevert(reads: Reads, selection: RevertSelection, folding: Fo
 }
 
 /** The report of a dry run: counts of everything, and details of the first records. */
-export function revertReport({ records, digest }: Revert): JsonObject {
+export function revertReport({ records, digest }: Revert, show: ShowFields): JsonObject {
   const count = (becomes: RecordRevert['becomes']): number =>
     records.filter((record) => record.becomes === becomes).length;
   const conflicts = records.filter((record) => record.conflicts.length > 0);
@@ -107,25 +116,36 @@ export function revertReport({ records, digest }: Revert): JsonObject {
     restored: count('restored'),
     changed: count('changed'),
     ids: listed.map(({ id }) => id),
-    changes: listed.map(({ id, rows, becomes, fields, path }) => ({
+    changes: listed.map(({ id, rows, becomes, path, ...versions }) => ({
       id,
       ...(path !== undefined && { path }),
       rows: [...rows],
       becomes,
-      fields,
+      fields: changedFields(id, versions, show),
     })),
     conflicts: conflicts.slice(0, invalidateListedMax).map(({ id, conflicts: rows }) => ({
       id,
       rows: rows.map(({ seq }) => seq),
       later: rows.slice(-conflictsShownMax).map(({ seq, by, dtu_stored: at, action, data }) => ({
         ...{ seq, by, at, action },
-        fields: action === 'invalidate' ? [] : Object.keys(data).toSorted(),
+        fields: action === 'invalidate' ? [] : Object.keys(show(id, data)).toSorted(),
       })),
     })),
     conflicting: conflicts.length,
     unlisted: records.length - listed.length,
     digest,
   };
+}
+
+/** The fields that a record would have another value of, before and after. */
+function changedFields(
+  id: string,
+  { now, then }: Pick<RecordRevert, 'now' | 'then'>,
+  show: ShowFields,
+): JsonObject {
+  if (now === undefined || then === undefined) return {};
+  const versions = { now: show(id, now), then: show(id, then) };
+  return fieldVersions(differingNames(versions.now, versions.then), versions);
 }
 
 /**
@@ -228,7 +248,7 @@ function revertOf(
     conflicts: history.filter(({ seq }) => seq > first && !reverted.has(seq) && reads.inForce(seq)),
     path: pathOf(now ?? then),
     becomes: becoming(now, then),
-    fields: fieldChanges(now, then),
+    now,
     then,
   };
 }
@@ -253,23 +273,5 @@ function becoming(
 ): RecordRevert['becomes'] {
   if (then === undefined) return now === undefined ? 'same' : 'gone';
   if (now === undefined) return 'restored';
-  return Object.keys(fieldChanges(now, then)).length === 0 ? 'same' : 'changed';
-}
-
-function fieldChanges(before: JsonObject | undefined, after: JsonObject | undefined): JsonObject {
-  if (after === undefined || before === undefined) return {};
-  return Object.fromEntries(
-    [...new Set([...Object.keys(before), ...Object.keys(after)])]
-      .map((name) => [name, before[name] ?? null, after[name] ?? null] as const)
-      .filter(([, one, other]) => !sameJson(one, other))
-      .map(([name, one, other]) => [name, { now: shortened(one), then: shortened(other) }]),
-  );
-}
-
-/** The start of a long value; `as_of` shows all of it. */
-export function shortened(value: Json): Json {
-  const text = typeof value === 'string' ? value : JSON.stringify(value);
-  if (text.length <= invalidateShownCharactersMax) return value;
-  const start = text.slice(0, invalidateShownCharactersMax).toWellFormed();
-  return `${start}… (${text.length} characters${isJsonObject(value) ? ' of JSON' : ''})`;
+  return differingNames(now, then).length === 0 ? 'same' : 'changed';
 }

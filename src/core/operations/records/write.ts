@@ -20,7 +20,7 @@ import {
   type RecordParts,
   type StoredRecord,
 } from './family.ts';
-import { identifyRequest, type RequestIdentity } from './idempotency.ts';
+import { hasDerivedVk, identifyRequest, isRecentTxn, type RequestIdentity } from './idempotency.ts';
 import { sentNames } from './placement.ts';
 import { recordEtag, noSuchRecord, recordView, shownMembers } from './read.ts';
 import { ifSeqProperty, namingMembers, preferMember, recordSchemas, vkMember } from './schema.ts';
@@ -56,9 +56,10 @@ export function insertOperation<Parts extends RecordParts, R extends RecordField
       await family.prepare?.(call);
       const given: FamilyCall = { operation: 'insert', v, call };
       const now = familyFor(family, given, parts.store, parts);
-      const sent = fieldsSent(family, v);
-      const request = requestOf(now, `${name}.insert`, v, call);
-      const vk = call.vk ?? (now.insertsAnew === true ? parts.newId() : request.derivedVk);
+      const values = fieldValues(now, v, call);
+      const sent = fieldsSent(family, values);
+      const request = requestOf(now, `${name}.insert`, { v, values: withoutNulls(values) }, call);
+      const vk = call.vk ?? request.derivedVk;
       if (now.beforeWrite?.(sent, parts).isDiscarded === true) {
         return writeAnswer(now, parts, call, { ...pretended(now, parts, sent, call), sent, vk });
       }
@@ -83,15 +84,16 @@ function insertDecision<Parts extends RecordParts, R extends RecordFields>(
   },
 ): Decision<Written<R>> {
   const { reads, sent, request, vk } = insert;
-  // No request can have had a vk that was made for this one.
-  const isRepeatable = call.vk !== undefined || family.insertsAnew !== true;
-  const claim = isRepeatable ? request.earlier(reads, vk) : undefined;
+  const claim = request.earlier(reads, vk);
   // A derived vk identifies the record, not the request: it ends with the record.
-  if (claim !== undefined && (call.vk !== undefined || family.find(reads, claim.id))) {
+  const { repeatsForMs = Infinity } = family;
+  const isRepeat = (earlier: StoredVkClaim): boolean =>
+    family.find(reads, earlier.id) !== undefined &&
+    isRecentTxn(reads.change(earlier.seq)?.dtu_txn, parts.now(), repeatsForMs);
+  if (claim !== undefined && (call.vk !== undefined || isRepeat(claim))) {
     return repeated(recordThen(family, reads, claim));
   }
-  const isText = call.isText === true;
-  const data = family.place({ current: undefined, sent, isText }, parts);
+  const data = family.place({ current: undefined, sent }, parts);
   requireValid(family, parts, call, { current: undefined, data, sent });
   const id = parts.newId();
   const more = family.onInsert?.(id, parts) ?? { drafts: [], members: {} };
@@ -115,8 +117,7 @@ function pretended<Parts extends RecordParts, R extends RecordFields>(
   sent: JsonObject,
   call: Call,
 ): Written<R> {
-  const isText = call.isText === true;
-  const data = family.place({ current: undefined, sent, isText }, parts);
+  const data = family.place({ current: undefined, sent }, parts);
   requireValid(family, parts, call, { current: undefined, data, sent });
   const change = { seq: parts.store.seq() + 1, id: parts.newId(), action: 'insert', data };
   return { stored: family.fold(undefined, change as unknown as Change), replayed: false };
@@ -138,15 +139,32 @@ function changeAuthorFor<Parts extends RecordParts, R extends RecordFields>(
   return authorVia(authorFor(family, call), call.via);
 }
 
+/** The identity of a request: a form and JSON with the same values are one request. */
 function requestOf<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
   name: string,
-  v: JsonObject,
+  { v, values }: { readonly v: JsonObject; readonly values: JsonObject },
   call: Call,
 ): RequestIdentity {
   // A vk that the caller has chosen distinguishes its request already.
-  const identity = call.vk === undefined ? family.identity : undefined;
-  return identifyRequest(name, v, call, { by: authorFor(family, call), identity });
+  const identity = hasDerivedVk(call) ? family.identity : undefined;
+  const by = authorFor(family, call);
+  if (call.isText !== true) return identifyRequest(name, v, call, { by, identity });
+  return identifyRequest(name, values, call, { by, identity, formerInput: v });
+}
+
+/** The input of a call; in place of the texts of a form or query, the values that they mean. */
+function fieldValues<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+  v: JsonObject,
+  { isText }: Call,
+): JsonObject {
+  return isText === true ? (family.fromText?.(v) ?? v) : v;
+}
+
+/** The fields of an insert that have a value: browsers send empty inputs, too. */
+function withoutNulls(fields: JsonObject): JsonObject {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }
 
 /** The input of an edit, besides any fields. */
@@ -200,21 +218,22 @@ export function editOperation<Parts extends RecordParts, R extends RecordFields>
     failures: ['not_found', 'conflict', 'precondition_failed'],
     run: (parts: Parts) => async (v, call) => {
       await family.prepare?.(call);
+      const given: FamilyCall = { operation: 'edit', v, call };
+      const now = familyFor(family, given, parts.store, parts);
+      const values = fieldValues(now, v as JsonObject, call);
       const {
         id: _id,
         if_seq: expected,
         ...members
-      } = fieldsSent(family, v) as EditInput & JsonObject;
+      } = fieldsSent(family, values) as EditInput & JsonObject;
       const { confirm, ...unconfirmed } = members;
       const sent = Object.fromEntries(
         Object.entries(isReviewed ? unconfirmed : members).filter(
           ([one]) => !ignoredNames.includes(one),
         ),
       );
-      const given: FamilyCall = { operation: 'edit', v, call };
-      const now = familyFor(family, given, parts.store, parts);
       now.beforeWrite?.(sent, parts);
-      const request = requestOf(now, `${name}.edit`, { ...(v as JsonObject) }, call);
+      const request = requestOf(now, `${name}.edit`, { v, values }, call);
       const edit: RecordEdit<Parts, R> = {
         idIn: (bound, reads) => namedId(bound, v as JsonObject, reads),
         given,
@@ -225,8 +244,7 @@ export function editOperation<Parts extends RecordParts, R extends RecordFields>
       return changeRecord(family, parts, call, edit, {
         dataOf(stored, bound) {
           const shown = shownMembers(bound, parts, stored, call.origin);
-          const isText = call.isText === true;
-          return bound.place({ current: stored.record, sent, shown, isText }, parts);
+          return bound.place({ current: stored.record, sent, shown }, parts);
         },
         ...(isReviewed && { confirm: typeof confirm === 'string' ? confirm : '' }),
       });

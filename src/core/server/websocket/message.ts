@@ -1,5 +1,6 @@
 import { authorise, type Execute } from '../../operations/execute.ts';
 import { Failure } from '../../values/failure.ts';
+import { parseJson as parsed } from '../../values/json/exact-number.ts';
 import type { JsonMember, JsonOutline } from '../../values/json/json-outline.ts';
 import type { Caller } from '../../values/key.ts';
 import { readBodyBytesMax } from '../../operations/limits.ts';
@@ -70,7 +71,7 @@ export class WebSocketMessage {
     const { start, end } = this.#outline.members.get(name) ?? noMember;
     if (end - start > bytesMax) return undefined;
     try {
-      return JSON.parse(this.#bytes.toString('utf8', start, end)) as unknown;
+      return parsed(this.#bytes.toString('utf8', start, end));
     } catch {
       return undefined;
     }

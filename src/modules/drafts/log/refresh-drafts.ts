@@ -83,6 +83,16 @@ export function refreshDrafts(databases: Databases, changes: readonly Change[]):
   for (const layer of layers.values()) layer.refresh();
 }
 
+/** Derives the rows of some tables in all open drafts anew, as after a change of the tables. */
+export function refreshDraftedRows(databases: Databases, tables: readonly string[]): void {
+  if (tables.length === 0) return;
+  for (const draft of openDrafts(databases)) {
+    const layer = new DraftLayer(databases, placeOf(databases, draft));
+    for (const id of tables) layer.rows(id);
+    layer.refresh();
+  }
+}
+
 /** Whether any draft changes any record: one read for a transaction, and usually false. */
 function createHasRecords({ drafttouch }: Databases): () => boolean {
   let known: boolean | undefined;

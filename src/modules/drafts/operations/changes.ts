@@ -80,7 +80,8 @@ export const listDraftChanges = defineOperation({
           return { kind: 'data', data: { rows, next, ...seen } };
         }
         const versions = versionsIn(inDraft, record);
-        rows.push({ ...shownChange(inDraft, versions), conflict: versions.isConflict });
+        const shown = shownChange([inDraft, store], caller, versions);
+        rows.push({ ...shown, conflict: versions.isConflict });
         last = { family, id };
       }
       return { kind: 'data', data: { rows, next: null, ...seen } };

@@ -2,10 +2,17 @@ import { createHash, timingSafeEqual } from 'node:crypto';
 import type { DraftPreview, SiteDraft } from '../draft.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import type { Store } from '../../../core/log/store.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { isDraftSeen, openDraftSeen } from '../bounds.ts';
 import { authorise } from '../../../core/operations/execute.ts';
-import { changeAuthorOf, defineOperation } from '../../../core/operations/operation.ts';
+import { authorOf, changeAuthorOf, defineOperation } from '../../../core/operations/operation.ts';
+import {
+  commitOnce,
+  keyedRequest,
+  reportResult,
+} from '../../../core/operations/records/commit-once.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { draftProperty } from './drafts.ts';
 import { draftPreviewsMax, previewSecondsDefault, previewSecondsMax } from './limits.ts';
 
@@ -24,15 +31,23 @@ const text = { type: 'string' } as const;
 const previewSchema = {
   title: 'DraftPreview',
   type: 'object',
-  required: ['id', 'url', 'expires'],
+  required: ['id', 'expires'],
   properties: {
     id: { ...text, description: 'For draft.revoke.' },
-    url: { ...text, description: 'Opens the site as the draft has it. Shown once.' },
+    url: {
+      ...text,
+      description: 'Opens the site as the draft has it. Shown once, and by no repeat with its vk.',
+    },
     expires: { ...text, format: 'date-time' },
   },
 } as const;
 
-/** draft.preview: makes a link with which a browser sees the site as an open draft has it. */
+type ShownPreview = StaticOutput<typeof previewSchema>;
+
+/**
+ * draft.preview: makes a link with which a browser sees the site as an open draft has it. A repeat
+ * with the same vk makes no other link, and has the answer without it.
+ */
 export const previewDraft = defineOperation({
   name: 'svc1.draft.preview',
   scope: 'draft',
@@ -52,6 +67,7 @@ export const previewDraft = defineOperation({
       },
     },
   },
+  envelope: { vk: vkMember },
   output: previewSchema,
   failures: ['not_found', 'conflict'],
   run:
@@ -64,29 +80,34 @@ export const previewDraft = defineOperation({
       const { bounds, keyId } = call.caller;
       const preview: DraftPreview = {
         ...{ id: newId(), hash: hashOf(secret).toString('hex'), expires },
+        ...(keyId !== undefined && { by: keyId }),
         ...(bounds !== undefined && { reader: { bounds, keyId } }),
       };
-      const draft = await store.commit(changeAuthorOf(call), (reads) => {
+      const site = view.publicUrl ?? call.origin;
+      const request = keyedRequest('draft.preview', { draft: name, seconds }, call);
+      const decide = (reads: Reads, claim: Pick<LoggedDraft, 'vk'>): Decision<JsonObject> => {
         const { id, previews = [] } = openDraftSeen({ store, reads }, name, call.caller);
         if (previews.filter((one) => isCurrent(one, now())).length >= draftPreviewsMax) {
           const message = `A draft has at most ${draftPreviewsMax} previews. Revoke one.`;
           throw new Failure('conflict', message, { field: 'draft' });
         }
+        const data = { preview: { ...preview } as unknown as JsonObject };
+        const url = `${site}${view.base}/svc1/preview/${id}.${secret}`;
         return {
-          drafts: [
-            {
-              family: 'draft',
-              id,
-              action: 'edit',
-              data: { preview: { ...preview } as unknown as JsonObject },
-            },
-          ],
-          answer: () => id,
+          drafts: [{ family: 'draft', id, action: 'edit', data, ...claim }],
+          answer: () => ({ id: preview.id, url, expires }),
         };
-      });
-      const site = view.publicUrl ?? call.origin;
-      const url = `${site}${view.base}/svc1/preview/${draft}.${secret}`;
-      return { kind: 'data', data: { id: preview.id, url, expires } };
+      };
+      const again = (reads: Reads, seq: number): JsonObject => {
+        const made = reads.change(seq)?.data.preview as unknown as DraftPreview;
+        return { id: made.id, expires: made.expires };
+      };
+      const by = { by: authorOf(call), via: call.via, request };
+      const { data, ...result } = reportResult(
+        await commitOnce(store, by, { again, decide }),
+        request,
+      );
+      return { ...result, data: data as unknown as ShownPreview };
     },
 });
 
@@ -134,7 +155,8 @@ export function previewedDraft(
     return isCurrent(one, nowMs) && timingSafeEqual(Buffer.from(one.hash, 'hex'), hash);
   });
   if (found === undefined) return undefined;
-  const { reader, expires } = found;
+  const { reader, expires, by } = found;
+  if (by !== undefined && store.key(by) === undefined) return undefined;
   // Others may have changed more in the draft than its key sees.
   if (reader !== undefined && !isDraftSeen({ store, reads: store }, draft, reader))
     return undefined;

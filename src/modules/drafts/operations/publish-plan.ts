@@ -264,7 +264,7 @@ function claimOf(
 }
 
 /** The edit that makes fields other ones: null removes a field. */
-export function editBetween(before: JsonObject, after: JsonObject): JsonObject {
+function editBetween(before: JsonObject, after: JsonObject): JsonObject {
   const names = new Set([...Object.keys(before), ...Object.keys(after)]);
   const changed = [...names].flatMap((name): (readonly [string, Json])[] => {
     const [one, other] = [before[name] ?? null, after[name] ?? null];

@@ -9,7 +9,7 @@ import { draftStates, waitingSchedule, type SiteDraft } from '../draft.ts';
 import { parseNamedMoment, type NamedMoment } from '../../../core/values/time.ts';
 import { openDraftNamed } from '../log/draft-store.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import { draftSeen, openDraftSeen, type DraftReader } from '../bounds.ts';
+import { draftSeen, openDraftSeen, reportReader, type ReportReader } from '../bounds.ts';
 import { authorise } from '../../../core/operations/execute.ts';
 import {
   commitOnce,
@@ -19,13 +19,16 @@ import {
   type WriteReport,
 } from '../../../core/operations/records/commit-once.ts';
 import type { KeyedRequest } from '../../../core/operations/records/idempotency.ts';
-import { shortened } from '../../../core/operations/records/revert.ts';
+import {
+  differingNames,
+  fieldVersions,
+  type Reader,
+} from '../../../core/operations/records/shown.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
 import { authorOf, defineOperation, type Call } from '../../../core/operations/operation.ts';
 import { draftProperty, scheduleSchema, type DraftParts } from './drafts.ts';
 import { momentCharactersMax, publishInlineRecordsMax, publishListedMax } from './limits.ts';
 import {
-  editBetween,
   familiesOf,
   labelOf,
   planPublish,
@@ -34,7 +37,7 @@ import {
   type PublishPlan,
   type ConflictResolution,
 } from './publish-plan.ts';
-import { openFields, requireWritableRows, withoutUnread } from './row-access.ts';
+import { requireWritableRows, versionsShown } from './row-access.ts';
 
 /** A publication as data, which another thread can run. */
 export interface PublishRequest {
@@ -51,7 +54,7 @@ export interface PublishRequest {
   readonly others: ConflictResolution | undefined;
   readonly by: string;
   readonly via?: ToolUse | undefined;
-  readonly reader: DraftReader;
+  readonly reader: ReportReader;
   readonly request: KeyedRequest | undefined;
   /** Whether it needs an approval by a key that has not changed the draft. */
   readonly needsApproval: boolean;
@@ -212,14 +215,8 @@ export const publishDraft = defineOperation({
     const at = laterMoment(v, call, parts.now());
     const request = { ...publishRequest(store, v, call), needsApproval, at };
     const isLarge = hasMoreRecords(store, request.draft);
-    const { report, replayed } = await (isLarge
-      ? parts.publishInThread(request)
-      : runPublish(parts, request));
-    // Its draft may have ended meanwhile.
-    const draft = store.draft(request.draft);
-    const reads = draft?.state === 'open' ? store.inDraft(draft) : store;
-    const seen = withoutUnread(reads, call.caller, report);
-    return reportResult({ report: seen, replayed }, request.request);
+    const done = await (isLarge ? parts.publishInThread(request) : runPublish(parts, request));
+    return reportResult(done, request.request);
   },
 });
 
@@ -249,8 +246,7 @@ function publishRequest(
   v: PublishInput,
   call: Call,
 ): Omit<PublishRequest, 'needsApproval'> {
-  const { bounds, keyId } = call.caller;
-  const reader = { ...(bounds && { bounds }), keyId };
+  const reader = reportReader(call.caller);
   const draft = draftSeen({ store, reads: store }, v.draft, reader);
   requireFamilies(store, draft, call.caller);
   const by = authorOf(call);
@@ -330,12 +326,16 @@ function planned(
 }
 
 function plannedReport(
-  { draft, needsApproval }: PublishRequest,
+  { draft, needsApproval, reader }: PublishRequest,
   plan: PublishPlan,
   reads: Reads,
 ): JsonObject {
   const approvedBy = [...approvers(openDraftNamed(reads, draft), plan)];
-  return { ...reportOf(plan), needs_approval: needsApproval, approved_by: approvedBy };
+  return {
+    ...reportOf(plan, reads, reader),
+    needs_approval: needsApproval,
+    approved_by: approvedBy,
+  };
 }
 
 function publishNow(
@@ -477,12 +477,18 @@ function doneReport(reads: Reads, txn: string): JsonObject {
 }
 
 /** The report of a dry run: counts of everything, and details of the first records. */
-function reportOf({ records, unresolved, digest, inDraft }: PublishPlan): JsonObject {
+function reportOf(
+  { records, unresolved, digest, inDraft }: PublishPlan,
+  live: Reads,
+  reader: Reader,
+): JsonObject {
   const counted = (becomes: DraftedVersions['becomes']): number =>
     records.filter((record) => record.becomes === becomes).length;
   const conflicts = records.filter(({ isConflict }) => isConflict);
   const shown = (all: typeof records): JsonObject[] =>
-    all.slice(0, publishListedMax).map((one) => shownChange(inDraft, one) as JsonObject);
+    all
+      .slice(0, publishListedMax)
+      .map((one) => shownChange([inDraft, live], reader, one) as JsonObject);
   return {
     done: false,
     records: records.length,
@@ -498,32 +504,24 @@ function reportOf({ records, unresolved, digest, inDraft }: PublishPlan): JsonOb
   };
 }
 
-/** A record with the fields that differ between its versions, as the draft's reads show them. */
+/** A record with the fields that differ between its versions, as a reader sees them. */
 export function shownChange(
-  inDraft: Reads,
+  states: readonly [inDraft: Reads, live: Reads],
+  reader: Reader,
   record: DraftedVersions,
 ): Pick<DraftedVersions, 'family' | 'id' | 'becomes' | 'problem'> & {
   readonly label?: string;
   readonly fields: JsonObject;
 } {
   const { family, id, becomes, isConflict, problem } = record;
-  const open = (version: JsonObject | undefined) => openFields(inDraft, family, version);
-  const shown = { live: open(record.live), draft: open(record.draft), base: open(record.base) };
-  const { live = {}, draft = {}, base = {} } = shown;
-  const names = new Set([
-    ...Object.keys(editBetween(live, draft)),
-    ...(isConflict ? Object.keys(editBetween(base, live)) : []),
-  ]);
-  const label = labelOf(shown.live ?? shown.draft ?? shown.base);
-  const fields = [...names].map((name) => {
-    const [one, other] = [live, draft].map((version) => shortened(version[name] ?? null));
-    const then = isConflict ? { base: shortened(base[name] ?? null) } : {};
-    return [name, { ...then, live: one ?? null, draft: other ?? null }] as const;
-  });
+  const show = versionsShown(states, reader, record);
+  const [live, draft, base] = [show(record.live), show(record.draft), show(record.base)];
+  const names = [...differingNames(live, draft), ...(isConflict ? differingNames(base, live) : [])];
+  const label = labelOf(show(record.live ?? record.draft ?? record.base));
   return {
     ...{ family, id, becomes },
     ...(label !== undefined && { label }),
-    fields: Object.fromEntries(fields),
+    fields: fieldVersions(names, { ...(isConflict && { base }), live, draft }),
     ...(problem !== undefined && { problem }),
   };
 }

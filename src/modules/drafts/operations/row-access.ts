@@ -1,11 +1,15 @@
 import type { RevertibleFamily } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { type JsonObject } from '../../../core/values/json/json.ts';
-import { hasScope, type Caller, type Scope } from '../../../core/values/key.ts';
+import { hasScope, type Scope } from '../../../core/values/key.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { accessTo, scopesFor } from '../../tables/rows/access.ts';
-import { rowTable, withoutHidden } from '../../tables/rows/compiled-tables.ts';
-import { tableOfRow } from '../../tables/rows/row-family.ts';
+import { rowFamily, tableHaving } from '../../tables/rows/row-family.ts';
+import { ruleFamily } from '../../rules/operations/rule-family.ts';
+import { tableFamily } from '../../tables/operations/table-family.ts';
+import { hookFamily } from '../../webhooks/operations/hook-family.ts';
+import type { Folding } from '../../../core/operations/records/revert.ts';
+import { shownTo, type Reader } from '../../../core/operations/records/shown.ts';
 
 /** The scopes that read the records of each family, with their history; of rows, see below. */
 const readScopes: Readonly<Record<Exclude<RevertibleFamily, 'record'>, Scope>> = {
@@ -14,7 +18,13 @@ const readScopes: Readonly<Record<Exclude<RevertibleFamily, 'record'>, Scope>> =
   table: 'admin',
 };
 
-type Scoped = Pick<Caller, 'scopes'>;
+/** The families whose records drafts change, tables before their rows. */
+export const draftedFamilies: Readonly<Record<RevertibleFamily, Folding>> = {
+  table: tableFamily,
+  userinterface: ruleFamily,
+  webhook: hookFamily,
+  record: rowFamily,
+};
 
 /** A record as a report names it. */
 interface NamedRecord {
@@ -23,35 +33,25 @@ interface NamedRecord {
 }
 
 /** Whether a caller may read a record: of a row, its table says so, as for record.read. */
-export function mayReadRecord(reads: Reads, caller: Scoped, { family, id }: NamedRecord): boolean {
+export function mayReadRecord(reads: Reads, caller: Reader, { family, id }: NamedRecord): boolean {
   if (family !== 'record') return hasScope(caller, readScopes[family]);
-  const stored = tableHaving(reads, tableOfRow(reads, id));
+  const stored = tableHaving(reads, id);
   if (stored === undefined) return hasScope(caller, 'admin');
   return accessTo(stored.table, caller, undefined).read !== 'none';
 }
 
-/** The fields of a version of a record that operations show: of a row, none that is write-only. */
-export function openFields(
-  reads: Reads,
-  family: RevertibleFamily,
-  fields: JsonObject | undefined,
-): JsonObject | undefined {
-  if (family !== 'record' || fields === undefined) return fields;
-  const stored = tableHaving(reads, fields.table);
-  return stored === undefined ? {} : withoutHidden(rowTable(reads, stored).hidden, fields);
-}
-
-/** A report without the fields of the records that its reader may not read. */
-export function withoutUnread(reads: Reads, caller: Scoped, report: JsonObject): JsonObject {
-  const shown = (entries: unknown): JsonObject[] =>
-    (entries as readonly (JsonObject & NamedRecord)[]).map((entry) => {
-      if (mayReadRecord(reads, caller, entry)) return entry;
-      const { label: _label, ...others } = entry;
-      return { ...others, fields: {} };
-    });
-  const { changes, conflicts } = report;
-  if (changes === undefined || conflicts === undefined) return report;
-  return { ...report, changes: shown(changes), conflicts: shown(conflicts) };
+/**
+ * Makes the function that shows versions of a record in reports about drafts; `states` are those
+ * that the report shows as current. A record that the reader may not read has no fields.
+ */
+export function versionsShown(
+  [reads, ...others]: readonly [Reads, ...Reads[]],
+  reader: Reader,
+  named: NamedRecord,
+): (version: JsonObject | undefined) => JsonObject {
+  if (!mayReadRecord(reads, reader, named)) return () => ({});
+  const show = shownTo(draftedFamilies[named.family], [reads, ...others], reader);
+  return (version) => (version === undefined ? {} : show(named.id, version));
 }
 
 /** A row that a publication, or the undo of one, would insert or edit. */
@@ -68,20 +68,16 @@ interface WrittenRow {
 export function requireWritableRows(
   reads: Reads,
   rows: Iterable<WrittenRow>,
-  { caller, what }: { readonly caller: Scoped; readonly what: string },
+  { caller, what }: { readonly caller: Reader; readonly what: string },
 ): void {
   const isPublisher = hasScope(caller, 'publish');
   const writer = isPublisher ? { scopes: new Set([...caller.scopes, 'design'] as const) } : caller;
   if (hasScope(writer, 'admin')) return;
   for (const { id, action } of rows) {
-    const table = tableHaving(reads, tableOfRow(reads, id))?.table;
+    const table = tableHaving(reads, id)?.table;
     if (table !== undefined && accessTo(table, writer, undefined)[action] === 'scope') continue;
     const [scope = 'admin'] = table === undefined ? [] : scopesFor(table, action);
     const message = `The draft changes rows of a table: ${what} needs the scope ${scope}.`;
     throw new Failure('forbidden', message, { field: 'draft' });
   }
-}
-
-function tableHaving(reads: Reads, name: unknown): ReturnType<Reads['table']> {
-  return typeof name === 'string' ? reads.table(name) : undefined;
 }

@@ -100,7 +100,7 @@ function requestOf(
   requireFamilies(store, draft, caller);
   return {
     ...{ draft: draft.id, schedule: seq, confirm: digest, resolve, others, by },
-    reader: { ...(bounds && { bounds }), keyId: by },
+    reader: { ...(bounds && { bounds }), keyId: by, ...caller },
     request: undefined,
     needsApproval: review().required,
   };

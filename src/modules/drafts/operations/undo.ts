@@ -5,7 +5,7 @@ import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import { draftSeen } from '../bounds.ts';
+import { draftSeen, reportReader } from '../bounds.ts';
 import { authorise } from '../../../core/operations/execute.ts';
 import { authorOf, defineOperation } from '../../../core/operations/operation.ts';
 import {
@@ -18,15 +18,15 @@ import {
 import { invalidateInlineRowsMax } from '../../../core/operations/records/limits.ts';
 import {
   planRevert,
-  shortened,
   type Folding,
   type RecordRevert,
 } from '../../../core/operations/records/revert.ts';
+import {
+  differingNames,
+  fieldVersions,
+  type Reader,
+} from '../../../core/operations/records/shown.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
-import { rowFamily } from '../../tables/rows/row-family.ts';
-import { ruleFamily } from '../../rules/operations/rule-family.ts';
-import { tableFamily } from '../../tables/operations/table-family.ts';
-import { hookFamily } from '../../webhooks/operations/hook-family.ts';
 import { draftProperty, type DraftParts } from './drafts.ts';
 import { publishListedMax } from './limits.ts';
 import {
@@ -36,8 +36,8 @@ import {
   writeScopes,
   type PublishRequest,
 } from './publish.ts';
-import { editBetween, labelOf } from './publish-plan.ts';
-import { openFields, requireWritableRows, withoutUnread } from './row-access.ts';
+import { labelOf } from './publish-plan.ts';
+import { draftedFamilies, requireWritableRows, versionsShown } from './row-access.ts';
 
 /** How a record that was changed since the publication is resolved. */
 type UndoResolution = 'undo' | 'live';
@@ -58,14 +58,7 @@ interface UndoParts extends DraftParts {
   readonly undoInThread: (request: UndoRequest) => Promise<WriteReport>;
 }
 
-/** How rows make the records of each family. */
-const foldings: Readonly<Record<RevertibleFamily, Folding>> = {
-  table: tableFamily,
-  userinterface: ruleFamily,
-  webhook: hookFamily,
-  record: rowFamily,
-};
-const families = Object.keys(foldings) as readonly RevertibleFamily[];
+const families = Object.keys(draftedFamilies) as readonly RevertibleFamily[];
 
 const count = (description: string): JsonObject => ({ type: 'integer', description });
 const text = { type: 'string' } as const;
@@ -162,8 +155,7 @@ export const undoDraft = defineOperation({
     const { store } = parts;
     // The report shows what is live.
     authorise({ name: 'svc1.draft.undo', scope: 'read' }, call.caller);
-    const { bounds, keyId } = call.caller;
-    const reader = { ...(bounds && { bounds }), keyId };
+    const reader = reportReader(call.caller);
     const { id, txn } = publishedDraft(store, store, { draft: v.draft, reader });
     requireFamilies(store, txn, call.caller);
     const request = {
@@ -173,11 +165,8 @@ export const undoDraft = defineOperation({
     };
     const { first, last } = store.txnSeqs(txn) ?? noSeqs;
     const isLarge = last - first >= invalidateInlineRowsMax;
-    const { report, replayed } = await (isLarge
-      ? parts.undoInThread(request)
-      : runUndo(parts, request));
-    const seen = withoutUnread(store, call.caller, report);
-    return reportResult({ report: seen, replayed }, request.request);
+    const done = await (isLarge ? parts.undoInThread(request) : runUndo(parts, request));
+    return reportResult(done, request.request);
   },
 });
 
@@ -271,8 +260,8 @@ function planUndo(store: Store, reads: Reads, given: UndoRequest): UndoPlan {
       ...{ family, id: undefined, txn, by: undefined, seqs: reads.txnSeqs(txn) ?? noSeqs },
       ...(bounds && family === 'userinterface' && { within: { bounds: bounds as JsonObject } }),
     };
-    const plan = planRevert(reads, selection, foldings[family]);
-    foldings[family].requireRevertible?.(reads, plan.records);
+    const plan = planRevert(reads, selection, draftedFamilies[family]);
+    draftedFamilies[family].requireRevertible?.(reads, plan.records);
     hash.update(plan.digest);
     return plan.records.map((record): UndoneRecord => ({ ...record, family }));
   });
@@ -289,7 +278,7 @@ function draftsOf(reads: Reads, records: readonly UndoneRecord[]): readonly Logg
   });
   const after = families.flatMap((family) => {
     const own = records.filter((one) => one.family === family);
-    return foldings[family].afterRevert?.(reads, own) ?? [];
+    return draftedFamilies[family].afterRevert?.(reads, own) ?? [];
   });
   return [...reverts, ...after];
 }
@@ -326,7 +315,9 @@ function reportOf(
   const conflicts = records.filter((record) => record.conflicts.length > 0);
   const last = reads.txnSeqs(txn)?.last ?? 0;
   const shown = (all: readonly UndoneRecord[]): JsonObject[] =>
-    all.slice(0, publishListedMax).map((one) => shownRecord(reads, one, last));
+    all
+      .slice(0, publishListedMax)
+      .map((one) => shownRecord(reads, one, { reader: given.reader, last }));
   return {
     done: false,
     records: records.length,
@@ -343,43 +334,28 @@ function reportOf(
 /** A record with the fields that differ: live now and undone, of a conflict also as published. */
 function shownRecord(
   reads: Reads,
-  { family, id, becomes, then = {}, conflicts }: UndoneRecord,
-  last: number,
+  { family, id, becomes, then: after, conflicts }: UndoneRecord,
+  { reader, last }: { readonly reader: Reader; readonly last: number },
 ): JsonObject {
   const rows = reads.rows(family, id);
-  const open = (version: JsonObject): JsonObject => openFields(reads, family, version) ?? {};
-  const live = open(fieldsAfter(rows, family));
+  const show = versionsShown([reads], reader, { family, id });
+  const live = show(fieldsAfter(rows, family));
   const isConflict = conflicts.length > 0;
-  const published = isConflict
-    ? open(
-        fieldsAfter(
-          rows.filter(({ seq }) => seq <= last),
-          family,
-        ),
-      )
-    : live;
-  const { id: _id, ...after } = then;
-  const undone = open(after);
-  const names = new Set([
-    ...Object.keys(editBetween(live, undone)),
-    ...Object.keys(editBetween(published, live)),
-  ]);
+  const then = rows.filter(({ seq }) => seq <= last);
+  const published = isConflict ? show(fieldsAfter(then, family)) : live;
+  const { id: _id, ...undone } = show(after ?? {});
+  const names = [...differingNames(live, undone), ...differingNames(published, live)];
   const label = labelOf({ ...undone, ...live });
-  const fields = [...names].map((name) => {
-    const side = (version: JsonObject) => shortened(version[name] ?? null);
-    const then = isConflict ? { published: side(published) } : {};
-    return [name, { ...then, live: side(live), undone: side(undone) }] as const;
-  });
   return {
     ...{ family, id, becomes },
     ...(label !== undefined && { label }),
-    fields: Object.fromEntries(fields),
+    fields: fieldVersions(names, { ...(isConflict && { published }), live, undone }),
   };
 }
 
 function fieldsAfter(rows: ReturnType<Reads['rows']>, family: RevertibleFamily): JsonObject {
   const { stored } = foldRows<ReturnType<Folding['fold']>>(rows, (before, change) =>
-    foldings[family].fold(before, change),
+    draftedFamilies[family].fold(before, change),
   );
   const { id: _id, ...fields } = (stored?.record ?? {}) as JsonObject;
   return fields;

@@ -241,7 +241,7 @@ function followerText(text: string): string {
   if (head.includes('"family":"draftchange"')) return draftedText(text);
   if (!head.includes('"family":"webhook"')) return text;
   const change = storedJson(text) as Change;
-  const data = replaceFormerHeaders(change.data, undefined, withheldValue);
+  const data = replaceFormerHeaders(change.data, [], withheldValue);
   return data === change.data ? text : JSON.stringify({ ...change, data });
 }
 
@@ -251,6 +251,6 @@ function draftedText(text: string): string {
   const inside = changeInDraft(change)?.change;
   if (inside?.family !== 'secret' && inside?.family !== 'webhook') return text;
   const data =
-    inside.family === 'secret' ? {} : replaceFormerHeaders(inside.data, undefined, withheldValue);
+    inside.family === 'secret' ? {} : replaceFormerHeaders(inside.data, [], withheldValue);
   return JSON.stringify({ ...change, data: { ...change.data, data } });
 }

@@ -190,10 +190,14 @@ class OutboxEntries implements Outbox {
 
   #earlier(vk: string): OutboxClaim | undefined {
     const value = this.#databases.outboxvk.get(claimKey(vk));
-    if (value === undefined) return this.#reads.vkClaim(vk);
+    if (value === undefined) {
+      const claim = this.#reads.vkClaim(vk);
+      const { dtu_txn } = (claim && this.#reads.change(claim.seq)) ?? {};
+      return claim && { ...claim, dtu_txn: dtu_txn ?? '' };
+    }
     const { seq: n, requestHash } = unpackClaim(vk, value);
-    const id = this.#entryAt(n)?.id;
-    return id === undefined ? undefined : { id, requestHash, seq: null };
+    const { id, dtu_txn = '' } = this.#entryAt(n) ?? {};
+    return id === undefined ? undefined : { id, requestHash, seq: null, dtu_txn };
   }
 
   #write(change: () => void): Promise<void> {

@@ -103,4 +103,6 @@ export interface OutboxClaim {
   readonly requestHash: string;
   /** Its seq in the log; null until this node has it. */
   readonly seq: number | null;
+  /** When the request came. */
+  readonly dtu_txn: string;
 }

@@ -1,4 +1,5 @@
 import type { Hook, Node } from '../../webhooks/hook.ts';
+import { hasScope, type ApiKey } from '../../../core/values/key.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
 import { nodeProperties, requireNode } from './access.ts';
@@ -32,7 +33,8 @@ export const readNodeSecrets = defineOperation({
     ({ store }: { readonly store: Store }) =>
     (v, call) => {
       requireNode(store, v, call);
-      const node: Node = { name: v.node, role: v.role === 'counter' ? 'counter' : 'replica' };
+      const isCounter = v.role === 'counter' && maySendEntries(store.key(call.caller.keyId ?? ''));
+      const node: Node = { name: v.node, role: isCounter ? 'counter' : 'replica' };
       const rows: string[] = [];
       for (const { hook } of store.hooksAfter('')) {
         if (mayDeliver(hook, node)) rows.push(...store.rowLog.withheldRows(hook.id));
@@ -40,6 +42,17 @@ export const readNodeSecrets = defineOperation({
       return { kind: 'data', data: { rows } };
     },
 });
+
+/**
+ * Whether a key may send what a counter takes: its own scopes say whether it is that of a counter,
+ * the request does not, and neither do the scopes of anonymous callers.
+ */
+function maySendEntries(key: ApiKey | undefined): boolean {
+  const scopes = new Set(key?.scopes);
+  return (
+    hasScope({ scopes }, 'event') || [...scopes].some((scope) => scope.startsWith('record.write'))
+  );
+}
 
 /** Whether any event can make a node deliver a hook; without `where`, each event decides. */
 function mayDeliver({ where }: Hook, { role, name }: Node): boolean {

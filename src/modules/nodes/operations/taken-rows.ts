@@ -1,9 +1,11 @@
 import type { Change, ChangeAuthor } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import { rowInsert } from '../log/outbox.ts';
+import { rowInsert, type OutboxClaim } from '../log/outbox.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import type { Call, Operation, OperationResult } from '../../../core/operations/operation.ts';
+import { familyFor } from '../../../core/operations/records/family.ts';
+import { isRecentTxn } from '../../../core/operations/records/idempotency.ts';
 import { insertOperation } from '../../../core/operations/records/write.ts';
 import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';
 
@@ -16,6 +18,13 @@ const insertRow = insertOperation(rowFamily);
 export function queueRows(parts: RowParts, now: () => number): Operation['run'] {
   return async (v, call) => {
     let isRepeated = false;
+    const { repeatsForMs = Infinity } = familyFor(
+      rowFamily,
+      { operation: 'insert', v: v as JsonObject, call },
+      parts.store,
+      parts,
+    );
+    const repeats = { isKeyed: call.vk !== undefined, forMs: repeatsForMs, nowMs: now() };
     const commit = async <T>(
       author: ChangeAuthor,
       decide: (reads: Reads) => Decision<T>,
@@ -28,7 +37,7 @@ export function queueRows(parts: RowParts, now: () => number): Operation['run'] 
         // row is no conflict with a repeat of the request that inserted it.
         let { drafts, answer: answerOf } = decide({ ...parts.store, rowIdByKey: () => undefined });
         let [draft] = drafts;
-        const taken = draft?.vk && earlier(draft.vk.vk);
+        const taken = earlierEntry(draft?.vk && earlier(draft.vk.vk), repeats);
         if (taken !== undefined && taken.requestHash !== draft?.vk?.requestHash) throw otherVk();
         isRepeated = taken !== undefined;
         if (!isRepeated) {
@@ -66,6 +75,19 @@ export async function storeTakenRow(
   const outcome = await insert(v, { ...call, vk: `outbox:${id}`, isStrict: false });
   const { seq } = (outcome.kind === 'data' ? outcome.data : {}) as { readonly seq?: number };
   return seq ?? 0;
+}
+
+/**
+ * The request that a row repeats: any one with its vk, or without a vk the one that waits in the
+ * outbox, as the log has the others.
+ */
+function earlierEntry(
+  claim: OutboxClaim | undefined,
+  repeats: { readonly isKeyed: boolean; readonly forMs: number; readonly nowMs: number },
+): OutboxClaim | undefined {
+  const { isKeyed, forMs, nowMs } = repeats;
+  if (claim === undefined || isKeyed) return claim;
+  return claim.seq === null && isRecentTxn(claim.dtu_txn, nowMs, forMs) ? claim : undefined;
 }
 
 /** The change as the centre will log it, without its seq. */

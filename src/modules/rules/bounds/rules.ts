@@ -58,6 +58,29 @@ function outsideFailure(
 
 const shownPlaceCharactersMax = 200;
 
+/** Page rules that show one asset, of which a bound key looks for one inside. */
+const assetUsesExaminedMax = 10_000;
+
+/**
+ * The asset that a page rule shows as its only one inside of bounds; undefined if another rule
+ * inside shows it already, or if it shows the one of `before`. Assets belong to the whole site, so
+ * a bound key shows only those that someone else has brought inside. It is the same for an asset
+ * that there is not, so it tells nothing of the others.
+ */
+export function outerAsset(
+  reads: Pick<Reads, 'rulesOfAsset' | 'rule'>,
+  { asset, before }: { readonly asset: string | undefined; readonly before: string | undefined },
+  bounds: Bounds,
+): string | undefined {
+  if (asset === undefined || asset === before) return undefined;
+  for (const id of reads.rulesOfAsset(asset, assetUsesExaminedMax)) {
+    const rule = reads.rule(id)?.rule;
+    if (rule !== undefined && isRuleInside(bounds, rule)) return undefined;
+  }
+  const shown = JSON.stringify(asset.slice(0, shownPlaceCharactersMax));
+  return `no page rule inside shows the asset ${shown} yet: ask for one with another key`;
+}
+
 /**
  * Whether a bound key sees a page rule: one that is inside, or was when it was removed. A rule that
  * is elsewhere by now is not there for the key, nor is its past.
@@ -148,7 +171,7 @@ export function isSourceInside(
 /** The family of page rules as a bound key sees it: only rules inside exist, and none leaves. */
 export function boundedRules<Parts extends RecordParts>(
   family: RecordFamily<Parts, Rule>,
-  { operation, call }: Pick<FamilyCall, 'operation' | 'call'>,
+  { operation }: Pick<FamilyCall, 'operation'>,
   bounds: Bounds,
 ): RecordFamily<Parts, Rule> {
   const inside = (stored: StoredRecord<Rule> | undefined): StoredRecord<Rule> | undefined =>
@@ -161,7 +184,13 @@ export function boundedRules<Parts extends RecordParts>(
     const current = write.current as unknown as JsonObject | undefined;
     const rule = mergeFields(current ?? {}, data) as unknown as Rule;
     if (!isRuleInside(bounds, rule)) throw outsideFailure(bounds, rule, 'path');
-    const wide = wideSetting(data, rule, bounds);
+    const outer = outerAsset(
+      parts.store,
+      { asset: rule.asset, before: write.current?.asset },
+      bounds,
+    );
+    const wide =
+      outer === undefined ? wideSetting(data, rule, bounds) : { says: outer, field: 'asset' };
     if (wide === undefined) return data;
     const { says, field } = wide;
     throw new Failure('forbidden', `This key is bound to ${boundsText(bounds)}, and ${says}.`, {
@@ -184,7 +213,7 @@ export function boundedRules<Parts extends RecordParts>(
     beforeWrite(sent, parts) {
       // Before the vk: whether that is known must not tell of a rule outside.
       if (operation === 'insert') {
-        place({ current: undefined, sent, isText: call.isText === true }, parts);
+        place({ current: undefined, sent }, parts);
       }
       return { isDiscarded: false };
     },

@@ -1,3 +1,4 @@
+import { instantMs } from '../../../core/values/time.ts';
 import type { Database } from 'lmdb';
 import { Failure } from '../../../core/values/failure.ts';
 import { isWildcardPath } from '../../../core/values/path.ts';
@@ -134,7 +135,7 @@ function times(rule: Omit<Rule, 'id'>): readonly (string | number | null)[] {
 }
 
 function designedMs({ designed_at: designedAt }: Pick<Rule, 'designed_at'>): number | undefined {
-  const ms = designedAt === undefined ? NaN : Date.parse(designedAt);
+  const ms = designedAt === undefined ? NaN : instantMs(designedAt);
   return Number.isNaN(ms) ? undefined : ms;
 }
 

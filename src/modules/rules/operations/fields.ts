@@ -1,8 +1,9 @@
+import { numberOf } from '../../../core/values/json/exact-number.ts';
 import { isAssetName } from '../../assets/asset.ts';
 import { parseMediaType } from '../../../core/http/representation/mediatype.ts';
 import { parseOrigin } from '../../../core/values/network/authority.ts';
 import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../rule.ts';
-import { parseDateTime, parseNamedMoment, storedMoment } from '../../../core/values/time.ts';
+import { parseExactDateTime, parseNamedMoment, storedMoment } from '../../../core/values/time.ts';
 import type { NamedMoment } from '../../../core/values/time.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
@@ -26,7 +27,6 @@ export interface Placing {
   readonly engine: string | undefined;
   readonly engines: ReadonlySet<string>;
   /** Whether the values are those of a form or query, in which a numeral is a number. */
-  readonly isText: boolean;
 }
 
 /** One field of a page rule. */
@@ -132,7 +132,7 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
   ['lang', text(ruleKinds, 'a BCP 47 language tag such as de-CH', parseLanguage)],
   [
     'designed_at',
-    text(ruleKinds, 'an ISO 8601 date-time such as 2026-01-31T12:00:00Z', parseDateTime),
+    text(ruleKinds, 'an ISO 8601 date-time such as 2026-01-31T12:00:00Z', parseExactDateTime),
   ],
   ['rve', number('a number', parseFinite)],
   [
@@ -207,14 +207,29 @@ function parseContentType(value: Json): string | undefined {
   return parseMediaType(value) === undefined ? undefined : value.trim();
 }
 
-function parseFinite(value: Json, { isText }: Placing): number | undefined {
-  const numeral = isText && typeof value === 'string' && value.trim() !== '';
-  const parsed = numeral ? Number(value) : value;
-  return typeof parsed === 'number' && Number.isFinite(parsed) ? parsed : undefined;
+/** The fields of a form or query, in which every value is a text, as JSON has them. */
+export function ruleFieldsFromText(sent: JsonObject): JsonObject {
+  const { httpresponse, rve } = sent;
+  const [status, order] = [numeral(httpresponse), numeral(rve)];
+  return {
+    ...sent,
+    ...(parseStatus(status) !== undefined && { httpresponse: status }),
+    ...(parseFinite(order) !== undefined && { rve: order }),
+  };
 }
 
-function parseStatus(value: Json, placing: Placing): number | undefined {
-  const status = parseFinite(value, placing);
+function numeral(value: Json | undefined): Json {
+  return typeof value === 'string' && value.trim() !== ''
+    ? (numberOf(value.trim()) ?? value)
+    : null;
+}
+
+function parseFinite(value: Json): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
+function parseStatus(value: Json): number | undefined {
+  const status = parseFinite(value);
   return status !== undefined && Number.isInteger(status) && status >= 200 && status <= 599
     ? status
     : undefined;

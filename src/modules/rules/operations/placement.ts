@@ -22,9 +22,8 @@ export function placeRuleFields(
   write: FieldWrite<Rule>,
   { engines }: { readonly engines: ReadonlySet<string> },
 ): JsonObject {
-  const { isText = false } = write;
   return placeRecord(write, (before, pending) => {
-    const placing = placingOf(before, pending, { engines, isText });
+    const placing = placingOf(before, pending, engines);
     return {
       names: fieldDefinitions,
       placeField: (name, values) =>
@@ -42,11 +41,7 @@ export function placeRuleFields(
   });
 }
 
-function placingOf(
-  fields: Named,
-  pending: Named,
-  { engines, isText }: Pick<Placing, 'engines' | 'isText'>,
-): Placing {
+function placingOf(fields: Named, pending: Named, engines: Placing['engines']): Placing {
   const wanted = pending.get('kind');
   const inferred =
     (pending.get('content') ?? pending.get('asset') ?? null) === null ? undefined : 'content';
@@ -66,11 +61,11 @@ function placingOf(
   const { field: engine, unknown } = placeField(
     'engine',
     { old: fields.get('engine'), sent: pending.get('engine'), waiting: undefined },
-    { kind, engine: undefined, engines, isText },
+    { kind, engine: undefined, engines },
   );
-  if (typeof engine === 'string') return { kind, engine, engines, isText };
+  if (typeof engine === 'string') return { kind, engine, engines };
   const isForm = kind.endsWith('-record') && unknown === undefined && engines.has('form');
-  return { kind, engine: isForm ? 'form' : undefined, engines, isText };
+  return { kind, engine: isForm ? 'form' : undefined, engines };
 }
 
 /**

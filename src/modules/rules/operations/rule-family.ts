@@ -15,19 +15,18 @@ import {
 import { storedMomentMs } from '../../../core/values/time.ts';
 import { foldRule } from '../../../core/log/write/fold.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import type { Call } from '../../../core/operations/operation.ts';
 import { boundedRules, boundRevert, isRuleWithin } from '../bounds/rules.ts';
 import type {
-  MaskFields,
   RecordFamily,
   RecordParts,
   RecordStep,
   StoredRecord,
 } from '../../../core/operations/records/family.ts';
+import { allShown, type Reader, type ShowFields } from '../../../core/operations/records/shown.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 import { unreadEnginedata } from './enginedata.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
-import { limitOf, parseRuleOrigin } from './fields.ts';
+import { limitOf, parseRuleOrigin, ruleFieldsFromText } from './fields.ts';
 import { placeRuleFields } from './placement.ts';
 import { missingSection, ruleProblems, type RuleChecks } from './rule-problems.ts';
 import { ruleSchema } from './rule-schema.ts';
@@ -70,6 +69,7 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
     requireSection(write.sent.access, accessNames);
     return placeRuleFields(write, { engines });
   },
+  fromText: ruleFieldsFromText,
   problems: (rule, names, { engines, allowPrivate, view }) =>
     ruleProblems(rule, names, { engines, allowPrivate, base: view.base }),
   unknownMembers: ({ enginedata, kind, _unknowns_: unknowns = {} }, names) =>
@@ -79,7 +79,7 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
   afterWrite: ({ stored, call }, parts) => shadowProblems(parts, stored.record, call),
 
   serverFields: (rule, { view }, origin) => serverFields(rule, view, origin),
-  mask: maskFormerHeaders,
+  shown: withoutFormerHeaders,
 
   list: {
     filters: {
@@ -165,17 +165,18 @@ function* pathSteps(
 }
 
 /**
- * Masks the past of page rules: a caller with the scope read sees a header value for a source as
- * long as the rule has it; a caller with the scope design sees former ones, too
+ * What a reader sees of versions of page rules: one with the scope read, a header value for a
+ * source as long as the rule has it; one with the scope design, former ones, too
  * (docs/design/history.md#former-secrets).
  */
-export function maskFormerHeaders(
-  reads: Pick<Reads, 'rule'>,
-  { caller }: Pick<Call, 'caller'>,
-): MaskFields {
+export function withoutFormerHeaders(
+  states: readonly Pick<Reads, 'rule'>[],
+  reader: Reader,
+): ShowFields {
+  if (hasScope(reader, 'design')) return allShown;
   return (id, fields) => {
-    const masked = replaceFormerHeaders(fields, reads.rule(id)?.rule, maskedValue);
-    return masked === fields || hasScope(caller, 'design') ? fields : masked;
+    const current = states.flatMap((state) => state.rule(id)?.rule ?? []);
+    return replaceFormerHeaders(fields, current, maskedValue);
   };
 }
 

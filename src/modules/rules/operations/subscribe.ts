@@ -11,7 +11,7 @@ import type { RuleChange } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
 import { recordSchemas } from '../../../core/operations/records/schema.ts';
 import { parseRuleOrigin } from './fields.ts';
-import { maskFormerHeaders, ruleFamily, type RuleParts } from './rule-family.ts';
+import { ruleFamily, withoutFormerHeaders, type RuleParts } from './rule-family.ts';
 import { serverFields } from './rule-view.ts';
 import { fromSeqProperty, streamFrom } from '../../../core/operations/records/stream.ts';
 
@@ -90,9 +90,9 @@ export const subscribeToRules = defineOperation({
       if (seen === undefined) throw otherKey();
       const { change, after } = seen;
       const { seq, txn, action, id, data } = change;
-      const mask = maskFormerHeaders(store, call);
+      const show = withoutFormerHeaders([store], call.caller);
       const record = after && {
-        ...withPrepared(mask(id, after.rule as unknown as JsonObject), after.rule),
+        ...withPrepared(show(id, after.rule as unknown as JsonObject), after.rule),
         ...serverFields(after.rule, view, call.origin),
         seq: after.seq,
       };
@@ -103,7 +103,7 @@ export const subscribeToRules = defineOperation({
           txn,
           action,
           id,
-          data: { id, ...withPrepared(mask(id, data), data) },
+          data: { id, ...withPrepared(show(id, data), data) },
           record: record ?? null,
         },
       };

@@ -1,4 +1,4 @@
-import { scalarOf } from '../row.ts';
+import { comparedValue } from '../row.ts';
 import { tableIndexes, type StoredTable, type TableIndexes } from '../table.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
@@ -83,7 +83,7 @@ function emptied(databases: Databases, reads: Reads, build: IndexBuild): Piece {
 function filled(reads: Reads, build: IndexBuild): Piece {
   const { table, index, after, done } = build;
   const rows = firstRows(reads.rowsAfter(table, after));
-  const { search } = indexesOf(reads, table);
+  const { search, instants } = indexesOf(reads, table);
   const isComplete = rows.length < indexBuildRowsMax;
   return {
     build: { ...build, after: rows.at(-1)?.id ?? after, done: done + rows.length },
@@ -93,7 +93,7 @@ function filled(reads: Reads, build: IndexBuild): Piece {
       for (const { id, stored } of rows) {
         if (stored === undefined) continue;
         if (index !== searchIndex) {
-          const value = scalarOf(stored.row[index]);
+          const value = comparedValue(stored.row[index], instants.has(index));
           databases.rowindex.putSync(indexKey(table, index, value, id), '');
           continue;
         }
@@ -136,6 +136,26 @@ function indexesOf(reads: Reads, name: string): TableIndexes {
 
 function hasIndex({ fields, search }: TableIndexes, index: string): boolean {
   return index === searchIndex ? search.length > 0 : fields.includes(index);
+}
+
+/**
+ * Starts a new build of the indexes in which an earlier version has date-times as texts; returns
+ * the ids of their tables. The caller runs it in a write transaction.
+ */
+export function refreshInstants({ table, tablecount, indexbuild }: Databases): readonly string[] {
+  const tables: string[] = [];
+  for (const { value } of table.getRange({})) {
+    const { table: definition } = storedJson(value) as StoredTable;
+    const { id, name } = definition;
+    const { instants } = tableIndexes(definition);
+    if (instants.size > 0) tables.push(id);
+    for (const field of instants) {
+      const { rows } = storedJson(tablecount.get(keyOf(name)) ?? '{"rows":0}') as TableCounts;
+      const build = startedBuild(name, field, rows);
+      if (rows > 0) indexbuild.putSync(buildKey(name, field), JSON.stringify(build));
+    }
+  }
+  return tables;
 }
 
 /**

@@ -1,5 +1,11 @@
 import { hash } from 'node:crypto';
-import type { Scalar } from '../row.ts';
+import {
+  decimalOf,
+  doublesOf,
+  isExactNumber,
+  type ExactNumber,
+} from '../../../core/values/json/exact-number.ts';
+import { rankOf, type Scalar } from '../row.ts';
 import { indexedStringBytesMax } from '../../../core/log/limits.ts';
 
 /**
@@ -58,6 +64,12 @@ function prefixText(table: string, part?: string): string {
   return part === undefined ? `${table}\0` : `${table}\0${delimited(part)}\0`;
 }
 
+/** The end of the keys of a value: that of a double stands before the numbers up to the next. */
+export function valueEnd(bytes: Buffer): Buffer {
+  const isDouble = bytes[0] === tags.number && bytes.length === 1 + numberBytes;
+  return Buffer.concat([bytes, Buffer.from([isDouble ? exactMark : 0xff])]);
+}
+
 /** The end of all keys with a prefix, which is greater than each of them. */
 export function prefixEnd(prefix: Buffer): Buffer {
   return Buffer.concat([prefix, Buffer.from([0xff])]);
@@ -82,14 +94,13 @@ function delimited(part: string): string {
 export function orderedValue(value: Scalar): Buffer {
   if (value === null) return Buffer.from([tags.null]);
   if (typeof value === 'boolean') return Buffer.from([value ? tags.true : tags.false]);
-  return typeof value === 'number' ? orderedNumber(value) : orderedString(value);
+  if (typeof value === 'number') return orderedNumber(value);
+  return isExactNumber(value) ? orderedExact(value) : orderedString(value);
 }
 
 /** The bytes with which the values of the type of a value begin. */
 export function typeTag(value: Scalar): number {
-  if (value === null) return tags.null;
-  if (typeof value === 'boolean') return value ? tags.true : tags.false;
-  return typeof value === 'number' ? tags.number : tags.string;
+  return tags.null + rankOf(value);
 }
 
 /** Whether the bytes of a value lack the end of its text, so that they do not decide its order. */
@@ -106,19 +117,16 @@ export function orderedPrefix(prefix: string): Buffer {
 
 /** The end of an ordered value at the start of bytes. */
 export function orderedValueEnd(bytes: Uint8Array): number {
-  if (bytes[0] === tags.number) return 1 + numberBytes;
+  if (bytes[0] === tags.number) {
+    const end = 1 + numberBytes;
+    if (bytes[end] !== exactMark) return end;
+    const isNegative = (bytes[end + 1] ?? 0) >= 0x80;
+    return bytes.indexOf(isNegative ? 0xff : 0, end + 1 + exponentBytes) + 1;
+  }
   if (bytes[0] !== tags.string) return 1;
   let at = 1;
   while (bytes[at] !== 0 || bytes[at + 1] === escaped) at += bytes[at] === 0 ? 2 : 1;
   return at + 2 + (bytes[at + 1] === cut ? hashBytes : 0);
-}
-
-/** Compares two values in the order of an index, also beyond the first bytes of strings. */
-export function compareValues(one: Scalar, other: Scalar): number {
-  if (typeof one === 'string' && typeof other === 'string') {
-    return Buffer.compare(Buffer.from(one), Buffer.from(other));
-  }
-  return Buffer.compare(orderedValue(one), orderedValue(other));
 }
 
 function orderedNumber(value: number): Buffer {
@@ -126,9 +134,35 @@ function orderedNumber(value: number): Buffer {
   bytes[0] = tags.number;
   // 0 and -0 are one value.
   bytes.writeDoubleBE(value === 0 ? 0 : value, 1);
-  if (value < 0) for (let at = 1; at <= numberBytes; at += 1) bytes[at] = ~(bytes[at] ?? 0) & 0xff;
+  if (value < 0) invert(bytes.subarray(1));
   else bytes[1] = (bytes[1] ?? 0) | 0x80;
   return bytes;
+}
+
+/** Follows the double below a number that is no double; greater than the first byte of an id. */
+const exactMark = 0xfe;
+/** What an exponent is stored with, so that it is positive. */
+const exponentBias = 0x4000;
+const exponentBytes = 2;
+
+/**
+ * The bytes of a number that no double holds: those of the double below it, then its decimal. The
+ * numbers between two doubles stand between them, in their own order.
+ */
+function orderedExact(value: ExactNumber): Buffer {
+  const { below, isHeld } = doublesOf(value);
+  if (isHeld) return orderedNumber(below);
+  const { isNegative, digits, exponent } = decimalOf(value.rawJSON);
+  const power = Buffer.allocUnsafe(exponentBytes);
+  power.writeUInt16BE(exponent + exponentBias);
+  const decimal = Buffer.concat([power, Buffer.from(digits), Buffer.from([0])]);
+  if (isNegative) invert(decimal);
+  return Buffer.concat([orderedNumber(below), Buffer.from([exactMark]), decimal]);
+}
+
+/** Inverts bytes, which reverses their order. */
+function invert(bytes: Buffer): void {
+  for (let at = 0; at < bytes.length; at += 1) bytes[at] = ~(bytes[at] ?? 0) & 0xff;
 }
 
 function orderedString(text: string): Buffer {

@@ -1,7 +1,8 @@
 import type { Change } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
+import { canonicalNumber, isExactNumber } from '../../../core/values/json/exact-number.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import { scalarOf, type Row, type Scalar, type StoredRow } from '../row.ts';
+import { comparedValue, scalarOf, type Row, type Scalar, type StoredRow } from '../row.ts';
 import { tableIndexes, type StoredTable, type TableIndexes } from '../table.ts';
 import { keyOf } from '../../../core/log/encoding.ts';
 import { indexKey, rowInTable, rowKey, wordKey } from './index-key.ts';
@@ -41,12 +42,13 @@ interface InsertedRow {
   readonly after: StoredRow;
   readonly key: string | undefined;
   readonly fields: readonly string[];
+  readonly instants: TableIndexes['instants'];
 }
 
 /** Tables as a decision leaves them, for the next one of the same transaction. */
 export type CarriedTables = Map<string, PlannedTable>;
 
-const noIndexes: TableIndexes = { key: undefined, fields: [], search: [] };
+const noIndexes: TableIndexes = { key: undefined, fields: [], search: [], instants: new Set() };
 
 /** Plans the entries of tables and rows, which depend on each other within one decision. */
 export class PlannedRows {
@@ -153,7 +155,10 @@ export class PlannedRows {
   /** Starts to build each index that the new definition has and the old one has not, or reverse. */
   #startBuilds(name: string, planned: PlannedTable, after: TableIndexes): void {
     const { indexes: before } = planned;
-    const changed = new Set(before.fields).symmetricDifference(new Set(after.fields));
+    const [fields, instants] = [new Set(before.fields), before.instants];
+    const changed = fields
+      .symmetricDifference(new Set(after.fields))
+      .union(instants.symmetricDifference(after.instants));
     const isSameSearch = before.search.join('\0') === after.search.join('\0');
     for (const index of [...changed, ...(isSameSearch ? [] : [searchIndex])]) {
       // An index of no rows is complete.
@@ -167,14 +172,14 @@ export class PlannedRows {
   /** Plans the entries of a new row; for a run of rows, each entry is made just before its put. */
   #insert(planned: PlannedTable, { action, data: given }: Change, after: StoredRow): void {
     const { row } = after;
-    const { key, fields: all } = planned.indexes;
+    const { key, fields: all, instants } = planned.indexes;
     if (key !== undefined) this.#takeKey(row, key);
     const isKept = (field: string): boolean => {
       return isMaintained(this.#build(row.table, planned, field), row.id);
     };
     const fields = all.every(isKept) ? all : all.filter(isKept);
     const data = action === 'insert' && given.id === undefined ? given : undefined;
-    const inserted = { data, after, key, fields };
+    const inserted = { data, after, key, fields, instants };
     if (this.#run === undefined) this.#run = this.#startRun(inserted);
     else this.#run.push(inserted);
   }
@@ -240,11 +245,12 @@ export class PlannedRows {
   }
 
   #moveFields(planned: PlannedTable, { id, table }: Row, rows: Rows): void {
-    for (const field of planned.indexes.fields) {
+    const { fields, instants } = planned.indexes;
+    for (const field of fields) {
       if (!isMaintained(this.#build(table, planned, field), id)) continue;
-      const [before, after] = [rows.before, rows.after].map(
-        (row) => row && indexKey(table, field, scalarOf(row[field]), id),
-      );
+      const [before, after] = [rows.before, rows.after].map((row) => {
+        return row && indexKey(table, field, comparedValue(row[field], instants.has(field)), id);
+      });
       if (before !== undefined && after?.equals(before) === true) continue;
       if (before !== undefined) this.#entries.remove('rowindex', before);
       if (after !== undefined) this.#entries.put('rowindex', after, '');
@@ -293,9 +299,10 @@ const insertedEntries = [
   ],
   [
     'rowindex',
-    ({ after: { row }, fields }: InsertedRow): readonly PlannedEntry[] => {
+    ({ after: { row }, fields, instants }: InsertedRow): readonly PlannedEntry[] => {
       return fields.map((field) => {
-        return { key: indexKey(row.table, field, scalarOf(row[field]), row.id), value: '' };
+        const value = comparedValue(row[field], instants.has(field));
+        return { key: indexKey(row.table, field, value, row.id), value: '' };
       });
     },
   ],
@@ -309,6 +316,7 @@ function storedText({ data, after }: InsertedRow, texts: DataTexts): string {
 
 /** A name for a key of a table: different values have different names. */
 function keyName(table: string, value: Exclude<Scalar, null>): string {
+  if (isExactNumber(value)) return `${table} number ${canonicalNumber(value)}`;
   return `${table} ${typeof value} ${value}`;
 }
 

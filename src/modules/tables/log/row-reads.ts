@@ -1,4 +1,4 @@
-import { scalarOf, type StoredRow } from '../row.ts';
+import { sameScalar, scalarOf, type StoredRow } from '../row.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import { foldRow, foldRows } from '../../../core/log/write/fold.ts';
@@ -63,7 +63,7 @@ export function createRowReads(databases: Databases, parts: RowParts): RowReads 
       const ids = [rowkey.get(key) ?? [], ...everrowkey.getValues(key)].flat();
       return ids
         .map((id) => rowAt(id, seq))
-        .find((stored) => stored !== undefined && scalarOf(stored.row[field]) === value);
+        .find((stored) => stored !== undefined && sameScalar(scalarOf(stored.row[field]), value));
     },
     *rowsAfter(name, after): Iterable<RowStep> {
       for (const id of idsAfter(tablerow, name, after)) {

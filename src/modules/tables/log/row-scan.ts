@@ -1,12 +1,11 @@
 import type { Database } from 'lmdb';
 import { Failure } from '../../../core/values/failure.ts';
-import { scalarOf, type Row, type Scalar, type StoredRow } from '../row.ts';
-import type { StoredTable } from '../table.ts';
+import { comparedValue, compareScalars, type Row, type Scalar, type StoredRow } from '../row.ts';
+import { isInstant, type StoredTable } from '../table.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyBytesMax, keyOf, storedJson } from '../../../core/log/encoding.ts';
 import type { IndexRange, IndexStep } from '../../../core/log/store.ts';
 import {
-  compareValues,
   indexKey,
   isCut,
   keyPrefix,
@@ -16,6 +15,7 @@ import {
   prefixEnd,
   rowKey,
   typeTag,
+  valueEnd,
 } from './index-key.ts';
 
 type RowDatabases = Pick<Databases, 'row' | 'rowkey' | 'rowindex'>;
@@ -45,6 +45,8 @@ export function* rowsByIndex(
   const found = keyRange(databases, table, range);
   if (found === undefined) return;
   const { database, prefix, check } = found;
+  const asInstant =
+    check !== undefined && table !== undefined && isInstant(table.table, range.field);
   const { lower, upper, isAfter } = afterCursor(found, range);
   const options =
     range.descending === true
@@ -54,7 +56,8 @@ export function* rowsByIndex(
   for (const entry of isOfKeys ? database.getRange(options) : keysOnly(database, options)) {
     const suffix = Buffer.from(entry.key.subarray(prefix.length));
     const id = isOfKeys ? entry.value : suffix.toString('latin1', orderedValueEnd(suffix));
-    const isIn = check === undefined || check(valueOf(databases, id, range.field));
+    const isIn =
+      check === undefined || check(comparedValue(valueOf(databases, id, range.field), asInstant));
     if (isIn) yield new FoundRow(id, suffix);
   }
 }
@@ -74,7 +77,7 @@ export function placesInIndex(
   const isDescending = range.descending === true;
   const places = rows.flatMap((row) => {
     const { id, [range.field]: field } = row;
-    const value = scalarOf(field);
+    const value = comparedValue(field, isInstant(table.table, range.field));
     const isOfKeys = range.field === keyField;
     const key = isOfKeys ? rowKey(name, value, id) : indexKey(name, range.field, value, id);
     const fromLower = Buffer.compare(key, lower);
@@ -171,18 +174,23 @@ function lowerRange({ from, to }: IndexRange): RangeEnds {
   if (from === undefined) return to === undefined ? {} : { lower: typeStart(to.value) };
   const bytes = orderedValue(from.value);
   if (!isCut(bytes) || from.value === to?.value)
-    return { lower: from.inclusive ? bytes : prefixEnd(bytes) };
-  const check = (value: Scalar) => compareValues(value, from.value) >= (from.inclusive ? 0 : 1);
-  return { lower: orderedPrefix(String(from.value)), check };
+    return { lower: from.inclusive ? bytes : valueEnd(bytes) };
+  const check = (value: Scalar) => compareScalars(value, from.value) >= (from.inclusive ? 0 : 1);
+  return { lower: beginningOf(from.value), check };
 }
 
 function upperRange({ from, to }: IndexRange): RangeEnds {
   if (to === undefined) return from === undefined ? {} : { upper: typeStart(from.value, 1) };
   const bytes = orderedValue(to.value);
   if (!isCut(bytes) || to.value === from?.value)
-    return { upper: to.inclusive ? prefixEnd(bytes) : bytes };
-  const check = (value: Scalar) => compareValues(value, to.value) <= (to.inclusive ? 0 : -1);
-  return { upper: prefixEnd(orderedPrefix(String(to.value))), check };
+    return { upper: to.inclusive ? valueEnd(bytes) : bytes };
+  const check = (value: Scalar) => compareScalars(value, to.value) <= (to.inclusive ? 0 : -1);
+  return { upper: prefixEnd(beginningOf(to.value)), check };
+}
+
+/** The first bytes of a long string, whose key does not have the whole. */
+function beginningOf(value: Scalar): Buffer {
+  return orderedPrefix(typeof value === 'string' ? value : '');
 }
 
 /** The first bytes of the values of a type, or of the next type. */
@@ -211,7 +219,7 @@ function afterCursor(
   return { lower: isAfter ? at : lower, upper, isAfter };
 }
 
-function valueOf({ row }: RowDatabases, id: string, field: string): Scalar {
+function valueOf({ row }: RowDatabases, id: string, field: string): Row[string] {
   const text = row.get(keyOf(id));
-  return text === undefined ? null : scalarOf((storedJson(text) as StoredRow).row[field]);
+  return text === undefined ? null : (storedJson(text) as StoredRow).row[field];
 }

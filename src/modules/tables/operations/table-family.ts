@@ -1,4 +1,6 @@
+import { differingNames } from '../../../core/operations/records/shown.ts';
 import { Failure } from '../../../core/values/failure.ts';
+import { parseJson } from '../../../core/values/json/exact-number.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import type { StoredTable, TableDefinition } from '../table.ts';
 import { foldTable } from '../../../core/log/write/fold.ts';
@@ -52,13 +54,14 @@ export const tableFamily: RecordFamily<TableParts, TableDefinition> = {
     placed(foldTable(before && { ...before, table: before.record }, change)),
 
   place: (write, { store }) => placeTableFields(write, store),
+  fromText: tableFieldsFromText,
   problems: (table, names) => tableProblems(table, names),
   review: (edit, parts) => reviewSchemaChange(edit, parts),
   reviewSchema: schemaChangeReport,
   afterRevert: (reads, records) =>
-    records.flatMap(({ id, becomes, fields }) => {
+    records.flatMap(({ id, becomes, now = {}, then = {} }) => {
       const stored = reads.tableById(id);
-      const isSchema = becomes === 'changed' && Object.hasOwn(fields, 'schema');
+      const isSchema = becomes === 'changed' && differingNames(now, then).includes('schema');
       if (!isSchema || stored === undefined || rowsOf(reads, stored) === 0) return [];
       return [{ family: 'table', id, action: 'edit', data: { rows_pending: true } } as const];
     }),
@@ -134,13 +137,12 @@ function nameIn({ name }: JsonObject): string | undefined {
  * the change. Throws `invalid` with the first mistake, `conflict` for another name.
  */
 export function placeTableFields(
-  { isText = false, ...write }: FieldWrite<TableDefinition>,
+  write: FieldWrite<TableDefinition>,
   reads: Pick<Reads, 'tableCounts'>,
 ): JsonObject {
   const { current } = write;
-  const sent = isText ? withParsedObjects(write.sent) : write.sent;
   const known: readonly string[] = definitionFields;
-  const data = placeRecord({ ...write, sent }, () => ({
+  const data = placeRecord(write, () => ({
     names: new Set(definitionFields),
     placeField(_name, { old, sent: given, waiting }) {
       const next = given === undefined ? waiting : given;
@@ -180,15 +182,16 @@ function invalidDefinition(mistakes: readonly DefinitionMistake[]): Failure {
 }
 
 /** Objects in a form or query are JSON texts. */
-function withParsedObjects(sent: JsonObject): JsonObject {
+function tableFieldsFromText(sent: JsonObject): JsonObject {
   return Object.fromEntries(
     Object.entries(sent).map(([name, value]) => {
       if (!['schema', 'events'].includes(name) || typeof value !== 'string') return [name, value];
       // `events` has a form as a text of its own.
       if (name === 'events' && !value.trimStart().startsWith('{')) return [name, value];
       try {
-        return [name, JSON.parse(value) as Json];
-      } catch {
+        return [name, parseJson(value) as Json];
+      } catch (error) {
+        if (error instanceof Failure) throw error;
         throw new Failure('invalid', `${name} is not JSON.`, { field: name });
       }
     }),

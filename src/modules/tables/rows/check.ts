@@ -43,16 +43,16 @@ export const checkRow = defineOperation({
   run: (parts: RowParts) => async (input, call) => {
     await rowFamily.prepare?.(call);
     const v = input as unknown as JsonObject;
-    const { id, ...given } = fieldsSent(rowFamily, v);
+    const { id, ...sent } = fieldsSent(rowFamily, v);
     const operation = typeof id === 'string' ? 'edit' : 'insert';
     const bound: FamilyCall = { operation, v, call };
     const family = familyFor(rowFamily, bound, parts.store, parts);
     const stored = typeof id === 'string' ? family.find(parts.store, id) : undefined;
     if (typeof id === 'string' && stored === undefined) throw noSuchRecord(family, id);
     const current = stored?.record;
+    const given = call.isText === true ? (family.fromText?.(sent) ?? sent) : sent;
     try {
-      const isText = call.isText === true;
-      const data = family.place({ current, sent: given, isText }, parts);
+      const data = family.place({ current, sent: given }, parts);
       const after = mergeFields((current ?? {}) as JsonObject, data) as unknown as Row;
       const problems = family.problems(after, sentNames(given), parts);
       return { kind: 'data', data: { refused: false, problems } };

@@ -1,5 +1,6 @@
 import { Failure } from '../../../core/values/failure.ts';
-import { scalarOf, type Row } from '../row.ts';
+import { comparedValue, compareScalars, sameScalar, type Row, type Scalar } from '../row.ts';
+import { isInstant } from '../table.ts';
 import type { IndexRange, Reads } from '../../../core/log/store.ts';
 import type { RecordStep } from '../../../core/operations/records/family.ts';
 import { examinedRecords } from '../../../core/operations/records/list.ts';
@@ -43,12 +44,14 @@ export function* walkIndexes(
   const { at: start, place } = parsedCursor(field, cursor);
   const few = sorted && fewRows(reads, table, conditions, sorted);
   if (few !== undefined) {
+    const definition = reads.table(table)?.table ?? {};
+    const asInstant = isInstant(definition, field);
     const whole = { field, descending, after: place };
     const rows = [...few.values()].map(({ record }) => record);
     for (const { id, cursor: next } of reads.placesInIndex(table, whole, rows)) {
       const found = few.get(id);
       if (found === undefined) continue;
-      const at = rangeOf(ranges, found.record[field]);
+      const at = rangeOf(ranges, comparedValue(found.record[field], asInstant));
       yield { ...found.step, cursor: cursorOf(field, at, next) };
     }
     return;
@@ -139,22 +142,11 @@ function inOrder(ranges: readonly IndexRange[], descending: boolean): readonly I
   return (descending ? sorted.toReversed() : sorted).map((range) => ({ ...range, descending }));
 }
 
-const typeOrder = ['object', 'boolean', 'number', 'string'];
-
-/** Compares values in the order of an index: null, false, true, numbers, texts. */
-export function compareScalars(one: unknown, other: unknown): number {
-  const types = typeOrder.indexOf(typeof one) - typeOrder.indexOf(typeof other);
-  if (types !== 0) return types;
-  if (typeof one === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(String(other)));
-  return Number(one) - Number(other);
-}
-
 /** The number of the range that a value is in: several ranges have one value each. */
-function rangeOf(ranges: readonly IndexRange[], value: Row[string]): number {
-  const scalar = scalarOf(value);
+function rangeOf(ranges: readonly IndexRange[], value: Scalar): number {
   return Math.max(
     0,
-    ranges.findIndex(({ from }) => from?.value === scalar),
+    ranges.findIndex(({ from }) => from !== undefined && sameScalar(from.value, value)),
   );
 }
 

@@ -1,7 +1,19 @@
 import { Failure } from '../../../core/values/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import { scalarOf, type Row, type Scalar } from '../row.ts';
-import { tableIndexes } from '../table.ts';
+import {
+  isJsonObject,
+  isNested,
+  type Json,
+  type JsonObject,
+} from '../../../core/values/json/json.ts';
+import {
+  comparedValue,
+  compareScalars,
+  rankOf,
+  sameScalar,
+  type Row,
+  type Scalar,
+} from '../row.ts';
+import { isInstant, tableIndexes } from '../table.ts';
 import type { IndexRange } from '../../../core/log/store.ts';
 import type { TableField } from '../compiled-table.ts';
 import type { RowTable } from './compiled-tables.ts';
@@ -31,7 +43,8 @@ export function parseWhere(where: JsonObject, table: RowTable): readonly RowCond
   }
   return entries.map(([name, given]) => {
     const field = indexedField(name, table, 'where');
-    return conditionOn(field, isJsonObject(given) ? given : { '=': given });
+    const asInstant = isInstant(table.definition, name);
+    return conditionOn(field, isJsonObject(given) ? given : { '=': given }, asInstant);
   });
 }
 
@@ -69,7 +82,7 @@ export function unknownField(
   );
 }
 
-function conditionOn(field: TableField, given: JsonObject): RowCondition {
+function conditionOn(field: TableField, given: JsonObject, asInstant: boolean): RowCondition {
   const { name } = field;
   const unknown = Object.keys(given).find((one) => !(operators as readonly string[]).includes(one));
   if (unknown !== undefined) {
@@ -86,9 +99,9 @@ function conditionOn(field: TableField, given: JsonObject): RowCondition {
   }
   const value = (operator: string): Scalar | undefined => {
     const one = given[operator];
-    return one === undefined ? undefined : scalarFor(field, one, operator);
+    return one === undefined ? undefined : scalarFor(field, one, { operator, asInstant });
   };
-  const values = valuesOf(field, given, value('='));
+  const values = valuesOf(field, given, { equal: value('='), asInstant });
   const prefix = prefixOf(field, given.prefix);
   const bounds = {
     over: value('>'),
@@ -106,7 +119,7 @@ function conditionOn(field: TableField, given: JsonObject): RowCondition {
     ...(prefix !== undefined && { prefix }),
   };
   const isWithin = (one: Scalar): boolean =>
-    (values === undefined || values.includes(one)) &&
+    (values === undefined || values.some((value) => sameScalar(value, one))) &&
     (prefix === undefined || (typeof one === 'string' && one.startsWith(prefix))) &&
     Object.entries(bounds).every(([bound, limit]) => {
       return limit === undefined || isBeyond(one, bound, limit);
@@ -114,7 +127,7 @@ function conditionOn(field: TableField, given: JsonObject): RowCondition {
   return {
     field: name,
     ranges: values?.map((one) => equal(name, one)) ?? [range],
-    matches: (row) => isWithin(scalarOf(row[name])),
+    matches: (row) => isWithin(comparedValue(row[name], asInstant)),
   };
 }
 
@@ -124,23 +137,18 @@ function equal(field: string, value: Scalar): IndexRange {
 
 /** A value is compared with values of its own type only. */
 function isBeyond(one: Scalar, bound: string, limit: Scalar): boolean {
-  if (typeof one !== typeof limit || one === null || limit === null) return false;
-  const order = compare(one, limit);
+  const isBoolean = typeof one === 'boolean' && typeof limit === 'boolean';
+  if (one === null || (rankOf(one) !== rankOf(limit) && !isBoolean)) return false;
+  const order = compareScalars(one, limit);
   if (bound === 'over') return order > 0;
   if (bound === 'atLeast') return order >= 0;
   return bound === 'under' ? order < 0 : order <= 0;
 }
 
-/** Texts in the order of their UTF-8, which is that of the index; JavaScript's is by UTF-16. */
-function compare(one: Exclude<Scalar, null>, other: Exclude<Scalar, null>): number {
-  if (typeof one === 'string') return Buffer.compare(Buffer.from(one), Buffer.from(String(other)));
-  return Number(one) - Number(other);
-}
-
 function valuesOf(
   field: TableField,
   given: JsonObject,
-  equal: Scalar | undefined,
+  { equal, asInstant }: { readonly equal: Scalar | undefined; readonly asInstant: boolean },
 ): readonly Scalar[] | undefined {
   const { in: listed } = given;
   if (listed === undefined) return equal === undefined ? undefined : [equal];
@@ -150,8 +158,14 @@ function valuesOf(
       field: `where.${field.name}.in`,
     });
   }
-  const values = new Set((items as readonly Json[]).map((one) => scalarFor(field, one, 'in')));
-  return equal === undefined ? [...values] : [...values].filter((one) => one === equal);
+  const values = (items as readonly Json[])
+    .map((one) => scalarFor(field, one, { operator: 'in', asInstant }))
+    .toSorted(compareScalars);
+  return values.filter((one, at) => {
+    const before = values[at - 1];
+    if (before !== undefined && sameScalar(before, one)) return false;
+    return equal === undefined || sameScalar(one, equal);
+  });
 }
 
 function prefixOf({ name }: TableField, prefix: Json | undefined): string | undefined {
@@ -162,9 +176,13 @@ function prefixOf({ name }: TableField, prefix: Json | undefined): string | unde
   });
 }
 
-function scalarFor(field: TableField, value: Json, operator: string): Scalar {
+function scalarFor(
+  field: TableField,
+  value: Json,
+  { operator, asInstant }: { readonly operator: string; readonly asInstant: boolean },
+): Scalar {
   const one = valueFromText(value, { types: field.types, mistake: () => undefined });
-  if (one === null || typeof one !== 'object') return one;
+  if (!isNested(one)) return comparedValue(one, asInstant);
   const message = `${operator} of ${field.name} takes a text, a number, true, false or null.`;
   throw new Failure('invalid', message, { field: `where.${field.name}` });
 }

@@ -6,16 +6,18 @@ import {
   type JsonObject,
 } from '../../../core/values/json/json.ts';
 import { needsUser } from '../../../core/http/visitor.ts';
-import { fieldOf, scalarOf, type Row } from '../row.ts';
+import { fieldOf, sameScalar, scalarOf, type Row } from '../row.ts';
 import { foldRow } from '../../../core/log/write/fold.ts';
-import type { TableDefinition } from '../table.ts';
+import type { StoredTable, TableDefinition } from '../table.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { addressNetwork } from '../../../core/values/network/cidr.ts';
 import { hasScope } from '../../../core/values/key.ts';
 import { nearestName } from '../../../core/values/nearest.ts';
 import type { Call } from '../../../core/operations/operation.ts';
 import { requireKnownFields } from '../../../core/operations/problems.ts';
+import { repeatWindowMs } from '../../../core/operations/records/idempotency.ts';
 import { seqOfMoment } from '../../../core/operations/records/moment.ts';
+import { type Reader, type ShowFields } from '../../../core/operations/records/shown.ts';
 import type { RecordRevert } from '../../../core/operations/records/revert.ts';
 import type {
   FamilyCall,
@@ -28,7 +30,7 @@ import type { AnonymousWrites } from './anonymous-writes.ts';
 import { rowTable, withoutHidden, type RowTable } from './compiled-tables.ts';
 import { shownValueCharactersMax } from './limits.ts';
 import { countMembers, rowFilters, selectRows } from './row-list.ts';
-import { placeRowFields, valueFromText } from './row-placement.ts';
+import { placeRowFields, rowFieldsFromText, valueFromText } from './row-placement.ts';
 import { invalidFields, referredRow, rowProblems } from './row-problems.ts';
 import { rowPart, rowSchema } from './row-schema.ts';
 import { rowRecord, rowRecordOf, rowSteps } from './row-steps.ts';
@@ -63,8 +65,6 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
     if (earlier !== undefined && now !== undefined && now === earlier.definition) return earlier;
     return rowsFor(given, reads, parts);
   },
-  // Equal requests of two visitors are two requests.
-  insertsAnew: true,
   hadRecord: () => true,
 
   find: (reads, id) => rowRecordOf(reads.row(id)),
@@ -78,6 +78,7 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
   problems: () => [],
   isWithin: (reads, id, { table }) => tableOfRow(reads, id) === table,
   requireRevertible: requireFreeKeys,
+  shown: shownRows,
 
   list: {
     filters: rowFilters,
@@ -87,6 +88,32 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
     columns: { ID: 'id', SEQ: ({ seq }) => JSON.stringify(seq), FIELDS: fieldsCell },
   },
 };
+
+/**
+ * What a reader sees of versions of rows: by a scope for the rows of the table, all but what is
+ * write-only; where anonymous callers may read, a version that is the current one.
+ */
+function shownRows(states: readonly Reads[], reader: Reader): ShowFields {
+  const [reads] = states;
+  // A history asks for many versions of one row.
+  let last: { readonly id: string; readonly stored: StoredTable | undefined } | undefined;
+  return (id, fields) => {
+    if (last?.id !== id) last = { id, stored: reads && tableHaving(reads, id) };
+    const { stored } = last;
+    if (reads === undefined || stored === undefined) return {};
+    const { read } = accessTo(stored.table, reader, undefined);
+    const isCurrent = (): boolean =>
+      states.some((state) => sameJson({ ...fields, id }, (state.row(id)?.row ?? null) as Json));
+    if (read !== 'scope' && (read !== 'anonymous' || !isCurrent())) return {};
+    return withoutHidden(rowTable(reads, stored).hidden, fields);
+  };
+}
+
+/** The table that a row is, or was, in. */
+export function tableHaving(reads: Reads, rowId: string): StoredTable | undefined {
+  const name = tableOfRow(reads, rowId);
+  return name === undefined ? undefined : reads.table(name);
+}
 
 /** The fields of a row in one cell. */
 function fieldsCell({ id: _id, seq: _seq, table: _table, ...fields }: JsonObject): string {
@@ -198,14 +225,12 @@ function rowsFor(given: FamilyCall, reads: Reads, parts: RowParts): RecordFamily
       requireFreeKey(open, reads, { data, current: write.current });
       return data;
     },
+    fromText: (sent) => rowFieldsFromText(sent, table),
     problems: (row, names) =>
       rowProblems(row, names, table, ({ refersTo = '' }, value) =>
         visibleReference(open, reads, refersTo, value),
       ),
     view: (row, written) => rowView(open, row, written),
-    mask: () => (_id, fields) => {
-      return access.read === 'scope' ? withoutHidden(table.hidden, fields) : {};
-    },
     requireRevertAccess(now, v) {
       requireRevertAccess(open, now, v);
     },
@@ -255,14 +280,15 @@ function authorOf({
   access,
   call,
   operation,
-}: TableCall): Pick<RecordFamily<RowParts, Row>, 'author' | 'identity'> {
+}: TableCall): Pick<RecordFamily<RowParts, Row>, 'author' | 'identity' | 'repeatsForMs'> {
   const extent = access[actionOf(operation)];
   if (extent === 'scope') return {};
   if (access.user !== undefined) {
     const author = `user:${access.user}`;
-    return { author, identity: { author } };
+    return { author, identity: { author }, repeatsForMs: repeatWindowMs };
   }
-  return { identity: { address: addressNetwork(call.caller.address) } };
+  const identity = { address: addressNetwork(call.caller.address) };
+  return { identity, repeatsForMs: repeatWindowMs };
 }
 
 /** Counts an anonymous write, and recognises one of a program by the field that people leave. */
@@ -344,7 +370,8 @@ function requireFreeKeys(reads: Reads, records: readonly RecordRevert[]): void {
     if (key === undefined || value === null) continue;
     const holder = reads.rowIdByKey(name, value);
     if (holder === undefined || holder === id) continue;
-    const isFreed = reverted.has(holder) && scalarOf(reverted.get(holder)?.[key]) !== value;
+    const isFreed =
+      reverted.has(holder) && !sameScalar(scalarOf(reverted.get(holder)?.[key]), value);
     if (isFreed) continue;
     // Without the value and the id of the other row: the caller may not read the rows.
     throw new Failure(
@@ -370,7 +397,7 @@ function idByKey(v: JsonObject, reads: Reads, table: RowTable): string | undefin
 }
 
 /** The table that a row is or was in; undefined for an unknown id. */
-export function tableOfRow(reads: Pick<Reads, 'row' | 'rows'>, id: string): string | undefined {
+function tableOfRow(reads: Pick<Reads, 'row' | 'rows'>, id: string): string | undefined {
   const now = reads.row(id)?.row.table;
   if (now !== undefined) return now;
   const [first] = reads.rows('record', id);

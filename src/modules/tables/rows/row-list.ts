@@ -1,7 +1,8 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
-import { scalarOf, type Row } from '../row.ts';
+import { comparedValue, compareScalars, type Row } from '../row.ts';
+import { isInstant } from '../table.ts';
 import type { Reads, SearchStep } from '../../../core/log/store.ts';
 import { ruleCharacters } from '../../../core/operations/limits.ts';
 import { examinedRecords } from '../../../core/operations/records/list.ts';
@@ -13,7 +14,7 @@ import type {
 } from '../../../core/operations/records/family.ts';
 import { listSliceRecords } from '../../../core/operations/records/limits.ts';
 import { rowTable, type RowTable } from './compiled-tables.ts';
-import { compareScalars, unusableCursor, walkIndexes, type SortOrder } from './index-walk.ts';
+import { unusableCursor, walkIndexes, type SortOrder } from './index-walk.ts';
 import { countedRowsMax, examinedRowsThenMax, sortedRowsThenMax } from './limits.ts';
 import { rowSteps, storedRow } from './row-steps.ts';
 import { indexedField, parseWhere, type RowCondition } from './row-conditions.ts';
@@ -70,7 +71,7 @@ export function selectRows(
   const source: Source =
     seq === undefined
       ? sourceNow({ table, reads, conditions, order, search, seesAll })
-      : sourceThen(reads, { name, seq, ...(order && { order }) }, isListed);
+      : sourceThen(reads, { table, seq, ...(order && { order }) }, isListed);
   const steps: ListSteps<Row> = {
     ...(!seesAll && { endsAtShown: true }),
     *stepsAfter(cursor) {
@@ -155,10 +156,16 @@ function tableThen(table: RowTable, reads: Reads, seq: number): RowTable {
 /** The rows of a moment, which no index has: a list with an order reads all of them first. */
 function sourceThen(
   reads: Reads,
-  { name, seq, order }: { readonly name: string; readonly seq: number; readonly order?: SortOrder },
+  {
+    table: { definition },
+    seq,
+    order,
+  }: { readonly table: RowTable; readonly seq: number; readonly order?: SortOrder },
   isListed: (row: Row) => boolean,
 ): Source {
+  const { name } = definition;
   if (order === undefined) return (cursor) => rowSteps(reads.rowsAt(name, afterRow(cursor), seq));
+  const asInstant = isInstant(definition, order.field);
   const found: FoundStep[] = [];
   let [last, examined]: [string, number] = ['', 0];
   let sorted: readonly FoundStep[] | undefined;
@@ -172,7 +179,7 @@ function sourceThen(
       if (found.length > sortedRowsThenMax || examined > examinedRowsThenMax) throw tooManyThen();
       yield { ...step, stored: undefined, cursor };
     }
-    sorted ??= inOrder(found, order);
+    sorted ??= inOrder(found, order, asInstant);
     // The past does not change, so the last row of a page is the place where the next one begins.
     const at = cursor === '' ? -1 : sorted.findIndex(({ id }) => id === cursor);
     if (cursor !== '' && at < 0) throw unusableCursor();
@@ -187,9 +194,10 @@ type FoundStep = RecordStep<Row> & { readonly stored: StoredRecord<Row> };
 function inOrder(
   found: readonly FoundStep[],
   { field, descending }: SortOrder,
+  asInstant: boolean,
 ): readonly FoundStep[] {
   const sorted = found
-    .map((step) => ({ step, value: scalarOf(step.stored.record[field]) }))
+    .map((step) => ({ step, value: comparedValue(step.stored.record[field], asInstant) }))
     .toSorted((one, other) => {
       const order = compareScalars(one.value, other.value);
       if (order !== 0) return order;

@@ -1,4 +1,5 @@
 import { Failure } from '../../../core/values/failure.ts';
+import { numberOf } from '../../../core/values/json/exact-number.ts';
 import { objectOf, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import type { Row } from '../row.ts';
 import type { CompiledTable, TableField } from '../compiled-table.ts';
@@ -21,12 +22,8 @@ const serverFields = ['table'];
  * Returns the data of the change. Throws `invalid` for a row without a required field, or with
  * fields that contradict each other, `too_large` past a limit.
  */
-export function placeRowFields(
-  { isText = false, ...write }: FieldWrite<Row>,
-  table: CompiledTable,
-): JsonObject {
-  const sent = isText ? fieldsFromText(write.sent, table) : write.sent;
-  const data = placeRecord({ ...write, sent }, (before) => ({
+export function placeRowFields(write: FieldWrite<Row>, table: CompiledTable): JsonObject {
+  const data = placeRecord(write, (before) => ({
     names:
       before.size === 0
         ? table.fields
@@ -106,7 +103,7 @@ function requireRoom(fields: Named, unknowns: Named): void {
  * The fields of a form or query, where all values are texts, as the types of their fields have
  * them. An empty text is no value for a field that cannot have it: browsers send empty inputs too.
  */
-function fieldsFromText(sent: JsonObject, { fields }: CompiledTable): JsonObject {
+export function rowFieldsFromText(sent: JsonObject, { fields }: CompiledTable): JsonObject {
   return Object.fromEntries(
     Object.entries(sent).map(([name, value]) => {
       const field = fields.get(name);
@@ -124,8 +121,8 @@ export function valueFromText(value: Json, field: Pick<TableField, 'types' | 'mi
   if (types.has('string') && field.mistake(value) === undefined) return value;
   const isNumeric = types.has('number') || types.has('integer');
   if (isNumeric && /^-?\d{1,300}(?:\.\d{1,300})?(?:e[+-]?\d{1,3})?$/i.test(value)) {
-    const number = Number(value);
-    if (Number.isFinite(number)) return number;
+    const number = numberOf(value);
+    if (number !== undefined) return number;
   }
   if (types.has('boolean')) {
     if (value === 'true' || value === 'on') return true;

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../core/values/json/exact-number.ts';
 import { eventOf } from '../../../core/log/events/event.ts';
 import type { Change } from '../../../core/log/change.ts';
 import type { Databases } from '../../../core/log/databases.ts';
@@ -66,7 +67,7 @@ export const numberedChecks = {
 
 function rowOf({ log }: Databases, seq: number): Change | undefined {
   const text = log.get(seq);
-  return text === undefined ? undefined : (JSON.parse(text) as Change);
+  return text === undefined ? undefined : (parseJson(text) as Change);
 }
 
 function hookProblem(databases: Databases, queue: QueueKey): string | undefined {

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../core/values/json/exact-number.ts';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open } from 'lmdb';
@@ -192,7 +193,7 @@ export class LogFold {
 
 function changeOf(text: string): Change | undefined {
   try {
-    return JSON.parse(text) as Change;
+    return parseJson(text) as Change;
   } catch {
     return undefined;
   }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../core/values/json/exact-number.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'lmdb';
@@ -227,7 +228,7 @@ function without(values: readonly string[], others: readonly string[]): readonly
 /** The order of members may differ. */
 function isSameJson(text: string, other: string): boolean {
   try {
-    return isDeepStrictEqual(JSON.parse(text), JSON.parse(other));
+    return isDeepStrictEqual(parseJson(text), parseJson(other));
   } catch {
     return false;
   }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../../core/values/json/exact-number.ts';
 import { LRUCache } from 'lru-cache';
 import { anyEvent, type HookSecret, type StoredHook } from '../hook.ts';
 import type { Databases } from '../../../core/log/databases.ts';
@@ -39,7 +40,7 @@ export function createHookReads(databases: Databases, rows: Reads['rows']): Hook
     const key = keyOf(type);
     const ids = hooktype.doesExist(key) ? [...hooktype.getValues(key)] : [];
     const texts = ids.flatMap((id) => hook.get(keyOf(id)) ?? []);
-    const hooks = texts.map((text) => JSON.parse(text) as StoredHook);
+    const hooks = texts.map((text) => parseJson(text) as StoredHook);
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
     byType.set(type, { hooks, characters });
     return hooks;

@@ -1,3 +1,4 @@
+import { withStandIns } from '../../../core/values/json/exact-number.ts';
 import { knownEventTypes } from '../../../core/log/events/event-types.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
@@ -13,7 +14,7 @@ export function unfitMembers(type: string, data: JsonObject): readonly string[] 
   const known = knownEventTypes.find((one) => one.type === type);
   if (known === undefined) return [];
   const validate = validatorOf(known.schema);
-  if (validate(data)) return [];
+  if (validate(withStandIns(data))) return [];
   const names = (validate.errors ?? []).map(({ instancePath, params }) => {
     const path = instancePath.slice(1).replaceAll('/', '.');
     const missing: unknown = params.missingProperty;

@@ -1,5 +1,5 @@
 import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
-import { parseDateTime } from '../../../core/values/time.ts';
+import { instantText, parseExactDateTime } from '../../../core/values/time.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import {
   eventDraft,
@@ -27,7 +27,10 @@ import {
 } from '../../../core/operations/operation.ts';
 import { problemsMember } from '../../../core/operations/problems.ts';
 import {
+  hasDerivedVk,
   identifyRequest,
+  isRecentTxn,
+  repeatWindowMs,
   type RequestIdentity,
 } from '../../../core/operations/records/idempotency.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
@@ -89,8 +92,8 @@ type EventInput = StaticInput<typeof eventInput>;
 /**
  * event.insert: stores an event, which the hooks for its type deliver; answers when it is durable.
  * Refuses with `invalid`, `too_large` (its data), or `conflict` (the vk was used for another
- * request). Without a vk, an event with `occurred_at` is stored once. The answer always has a vk,
- * with which the caller can repeat the request safely.
+ * request). Without a vk, an event with `occurred_at` is stored once, and another one once within
+ * a minute. The answer always has a vk, with which the caller can repeat the request safely.
  */
 export const insertEvent = defineOperation({
   name: 'svc1.event.insert',
@@ -125,10 +128,10 @@ export const insertEvent = defineOperation({
     return (v, call) => {
       const now = new Date(parts.now()).toISOString();
       const fields = eventFields(v, now);
-      const request = identifyRequest('event.insert', { ...v }, call);
-      // Without a time, equal requests are different events.
-      const made = v.occurred_at === undefined ? parts.newId() : request.derivedVk;
-      const wanted = { fields, vk: call.vk ?? made, request };
+      const request = eventRequest(v, call);
+      const repeatsForMs =
+        call.vk === undefined && v.occurred_at === undefined ? repeatWindowMs : Infinity;
+      const wanted = { fields, vk: call.vk ?? request.derivedVk, request, repeatsForMs };
       if (parts.queuesEvents) return takeEvent(parts, call, wanted);
       return putEvent(parts, call, { ...wanted, warn });
     };
@@ -169,6 +172,20 @@ function requireActive(id: string): (reads: Reads) => void {
   };
 }
 
+/**
+ * The identity of an event without a vk: its fields, and without a time also its author, because
+ * two of them may report the same.
+ */
+function eventRequest(v: EventInput, call: Call): RequestIdentity {
+  const isOfAuthor = v.occurred_at === undefined && hasDerivedVk(call);
+  const identity = isOfAuthor ? { author: authorOf(call) } : undefined;
+  const occurredAt = v.occurred_at === undefined ? undefined : instantText(v.occurred_at);
+  if (occurredAt === undefined)
+    return identifyRequest('event.insert', { ...v }, call, { identity });
+  const values = { ...v, occurred_at: occurredAt };
+  return identifyRequest('event.insert', values, call, { formerInput: { ...v } });
+}
+
 function eventFields(v: EventInput, now: string): EventFields {
   const { type, data = {}, occurred_at: given, counter } = v;
   if (!isEventType(type) || type === webhookTest) {
@@ -180,7 +197,7 @@ function eventFields(v: EventInput, now: string): EventFields {
       { field: 'type' },
     );
   }
-  const occurredAt = given === undefined ? now : parseDateTime(given);
+  const occurredAt = given === undefined ? now : parseExactDateTime(given);
   if (occurredAt === undefined) {
     throw new Failure('invalid', 'occurred_at has to be an ISO 8601 date-time.', {
       field: 'occurred_at',
@@ -196,7 +213,7 @@ function eventFields(v: EventInput, now: string): EventFields {
 }
 
 function putEvent(
-  { store, newId, node }: EventParts,
+  { store, newId, node, now }: EventParts,
   call: Call,
   {
     fields,
@@ -204,6 +221,7 @@ function putEvent(
     request,
     check,
     warn,
+    repeatsForMs = Infinity,
   }: {
     readonly fields: EventFields;
     readonly vk: string;
@@ -212,6 +230,8 @@ function putEvent(
     readonly check?: (reads: Reads) => void;
     /** Logs the hooks that do not get the event because no node executes them. */
     readonly warn?: Warning;
+    /** How long a repeat of the request is no second event. */
+    readonly repeatsForMs?: number;
   },
 ): Promise<TakenEvent> {
   const answer = (
@@ -230,7 +250,8 @@ function putEvent(
   };
   return store.commit(changeAuthorOf(call), (reads): Decision<TakenEvent> => {
     const claim = request.earlier(reads, vk);
-    const first = claim && reads.change(claim.seq);
+    const claimed = claim && reads.change(claim.seq);
+    const first = isRecentTxn(claimed?.dtu_txn, now(), repeatsForMs) ? claimed : undefined;
     const id = first?.id ?? newId();
     const event = eventWith(reads, { ...fields, id });
     const wanting = hooksWanting(reads, event);
@@ -261,16 +282,25 @@ async function takeEvent(
     fields,
     vk,
     request,
+    repeatsForMs,
   }: {
     readonly fields: EventFields;
     readonly vk: string;
     readonly request: RequestIdentity;
+    readonly repeatsForMs: number;
   },
 ): Promise<TakenEvent> {
   const taken: EventFields = { ...fields, counter: fields.counter ?? node.name, node: node.name };
   let answered: { readonly id: string; readonly seq: number | null } | undefined;
   const entry = await store.outbox.put((earlier) => {
-    const first = request.earlier({ vkClaim: (name) => asClaim(name, earlier(name)) }, vk);
+    let dtuTxn: string | undefined;
+    const vkClaim = (name: string): StoredVkClaim | undefined => {
+      const claim = earlier(name);
+      dtuTxn = claim?.dtu_txn ?? dtuTxn;
+      return asClaim(name, claim);
+    };
+    const claimed = request.earlier({ vkClaim }, vk);
+    const first = isRecentTxn(dtuTxn, now(), repeatsForMs) ? claimed : undefined;
     if (first !== undefined) {
       answered = { id: first.id, seq: first.seq === 0 ? null : first.seq };
       return undefined;

@@ -23,6 +23,7 @@ import { noSuchRecord } from '../../../core/operations/records/read.ts';
 import {
   hookProblems,
   knownNodes,
+  hookFieldsFromText,
   placeHookFields,
   placeProblems,
   privateUrlProblems,
@@ -37,8 +38,6 @@ export interface HookParts extends RecordParts {
   /** Makes the secret of a hook: `whsec_` and base64. */
   readonly newSecret: () => string;
   readonly node: Node;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
   /** Private networks that deliveries may connect to. */
   readonly webhookAllowPrivate: readonly Cidr[];
   readonly log: Log;
@@ -66,6 +65,7 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
   fold: (before, change) => placed(foldHook(before && hookOf(before), change)),
 
   place: (write) => placeHookFields(write),
+  fromText: hookFieldsFromText,
   ignored: ['waits', 'next_batch'],
   problems: (hook, names, { node, store, webhookAllowPrivate }) => [
     ...hookProblems(hook, names, knownNodes(node, store)),

@@ -23,9 +23,8 @@ import { hookBytesMax } from './limits.ts';
  * of a field. Returns the data of the change. Throws `invalid` for a hook without a usable url or
  * event, `too_large` past a limit.
  */
-export function placeHookFields({ isText = false, ...write }: FieldWrite<Hook>): JsonObject {
-  const sent = isText ? fieldsFromText(write.sent) : write.sent;
-  return placeRecord({ ...write, sent }, () => ({
+export function placeHookFields(write: FieldWrite<Hook>): JsonObject {
+  return placeRecord(write, () => ({
     names: hookFields,
     placeField(name, values) {
       const definition = hookFields.get(name);
@@ -71,7 +70,7 @@ function unusableField(name: string, required = '', { sent, waiting }: FieldValu
  * The fields of a form or query, where all values are texts: numerals, `true` and `false` are read
  * as such in fields that have numbers and switches.
  */
-function fieldsFromText(sent: JsonObject): JsonObject {
+export function hookFieldsFromText(sent: JsonObject): JsonObject {
   const { frequency } = sent;
   return {
     ...sent,

@@ -92,12 +92,8 @@ const lampFamily: RecordFamily<RecordParts, Lamp> = {
         if (isValid[name] !== undefined) return { field: name, reason: 'wrong_type', message };
         return unknownField(name, name, Object.keys(isValid));
       }),
-  mask:
-    (_reads, { caller }) =>
-    (_id, fields) =>
-      caller.scopes.has('admin') || fields.price === undefined
-        ? fields
-        : { ...fields, price: '***' },
+  shown: (_states, reader) => (_id, fields) =>
+    reader.scopes.has('admin') || fields.price === undefined ? fields : { ...fields, price: '***' },
   list: {
     filters: { watts: { type: 'integer', nullable: true } },
     matches: (lamp, { watts }) => watts === undefined || lamp.watts === watts,
@@ -124,6 +120,7 @@ function lampService(): (
   const parts: RecordParts = {
     store,
     newId: () => `lamp-${(made += 1)}`,
+    now: Date.now,
     revertInThread: (request) => runRevert(store, lampFamily, request),
   };
   const operations = bindOperations(recordOperations(lampFamily), parts);

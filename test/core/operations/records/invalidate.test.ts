@@ -264,7 +264,7 @@ suite('a record with a long history', () => {
           return runRevert(store, ruleFamily, request);
         },
       } as RuleParts);
-      const call = { caller: { keyId: 'k', scopes: [] } } as unknown as OperationCall;
+      const call = { caller: { keyId: 'k', scopes: new Set() } } as unknown as OperationCall;
       for (const selection of [{ id: 'a' }, { from: '1' }]) {
         asked.length = 0;
         const answer = await run(selection, call);

@@ -219,6 +219,22 @@ test('compare names what differs, of pages and of breadcrumbs', async (t) => {
   assert.deepEqual([rows['/new'].live.status, rows['/new'].draft.status], [404, 201]);
   const given = await site.call('svc1.draft.compare', { draft, urls: '/same\n/\n' });
   assert.deepEqual([given.data.compared, given.data.differing], [2, 1]);
+  const list = await site.call('svc1.draft.compare', { draft, urls: ['/same', ' /', ''] });
+  assert.deepEqual(list.data, given.data);
+  const none = await site.call('svc1.draft.compare', { draft, urls: [], keys: [] });
+  assert.equal(none.data.compared, 0);
+  const query = `draft=${draft}&_v.draft=${draft}&_v.urls=${encodeURIComponent('/same\n/')}`;
+  const asked = await fetch(
+    `${site.url}/svc1/draft/compare?${query.slice(query.indexOf('&') + 1)}`,
+    {
+      headers: { apikey: site.adminKey },
+    },
+  );
+  assert.deepEqual(((await asked.json()) as { data: unknown }).data, given.data);
+  for (const urls of [{ a: '/' }, [{}], Array(1_001).fill('/')]) {
+    const { error } = await site.call('svc1.draft.compare', { draft, urls });
+    assert.deepEqual([error?.code, error?.field?.split('.')[0]], ['invalid', 'urls']);
+  }
 });
 
 test('only callers who may read the site see a draft', async (t) => {

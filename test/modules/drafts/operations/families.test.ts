@@ -42,7 +42,7 @@ test('a hook of a draft gets events once it is published, with the secret of its
   );
   const published = await publish(site);
   assert.deepEqual(published.data.families, ['webhook']);
-  assert.equal((await site.call('svc1.event.insert', sale)).data.hooks, 2);
+  assert.equal((await site.call('svc1.event.insert', sale, { vk: 'after' })).data.hooks, 2);
   const rotated = await site.call('svc1.webhook.rotate', { id: data.id });
   assert.equal(rotated.error, undefined);
   assert.equal(typeof data.secret, 'string');

@@ -20,7 +20,7 @@ const given = {
   resolve: {},
   others: undefined,
   by: 'test',
-  reader: { keyId: undefined },
+  reader: { keyId: undefined, scopes: new Set(['admin'] as const) },
   request: undefined,
   needsApproval: false,
 };

@@ -140,7 +140,7 @@ async function scheduled(store: Store, name: string, at: string): Promise<void> 
   await commit(draftStore(store, opened), page);
   const given = {
     ...{ draft: name, resolve: {}, others: undefined, by: 'key', request: undefined },
-    ...{ reader: { keyId: 'key' }, needsApproval: false },
+    ...{ reader: { keyId: 'key', scopes: new Set(['admin'] as const) }, needsApproval: false },
   };
   const parts = { store, newId: () => 'id', now: () => 0 };
   const { report } = await runPublish(parts, { ...given, confirm: undefined });

@@ -52,6 +52,53 @@ suite('page rules for a bound key', () => {
     }
   });
 
+  test('a rule shows an asset that is shown inside, and brings none in', async () => {
+    const { call, site, ours } = await started;
+    for (const name of ['report.txt', 'logo.png']) {
+      const headers = { apikey: site.adminKey };
+      await fetch(`${site.url}/svc1/asset/${name}`, { method: 'PUT', body: secret, headers });
+    }
+    await site.call(`${rule}.insert`, { path: '/logo', asset: 'logo.png' });
+    const shown = { origin, path: '/blog/logo', asset: 'logo.png' };
+    assert.equal((await site.call(`${rule}.insert`, shown)).error, undefined);
+    const { data: kept } = await site.call(`${rule}.insert`, {
+      ...{ origin, path: '/blog/kept', kind: 'resolve' },
+      ...{ asset: 'report.txt', enginedata: { target: '/' } },
+    });
+    assert.deepEqual(kept.unknowns, ['asset']);
+
+    const { data: draft } = await call('svc1.draft.insert', { name: 'assets' });
+    const line = (v: object) => JSON.stringify({ origin, path: '/blog/new', ...v });
+    const refused: readonly (readonly [string, object, object?])[] = [
+      ['insert', { origin, path: '/blog/x', asset: 'report.txt' }],
+      ['insert', { origin, path: '/blog/x', asset: 'none.txt' }],
+      ['insert', { origin, path: '/blog/x', asset: 'report.txt' }, { draft: draft.id }],
+      ['edit', { id: ours.below, content: null, asset: 'report.txt' }],
+      // An asset that waits in a rule of another kind.
+      ['edit', { id: kept.id, kind: 'content', enginedata: null }],
+    ];
+    const messages = [];
+    for (const [verb, v, more = {}] of refused) {
+      const { error } = await call(`${rule}.${verb}`, v, more);
+      assert.deepEqual([error?.code, error?.field], ['forbidden', 'asset'], JSON.stringify(v));
+      messages.push(error?.message.replace('none.txt', 'report.txt'));
+    }
+    assert.equal(new Set(messages).size, 1, 'it does not tell which assets there are');
+    const { data: imported } = await call(`${rule}.import`, {
+      ndjson: [line({ asset: 'report.txt' }), line({ asset: 'logo.png' })].join('\n'),
+      dry_run: true,
+    });
+    assert.deepEqual(
+      imported.refusals.map(({ line: at }: { readonly line: number }) => at),
+      [1],
+    );
+
+    const { data: own } = await call(`${rule}.insert`, { ...shown, path: '/blog/x' });
+    assert.equal(own.asset, 'logo.png');
+    assert.equal((await call(`${rule}.edit`, { id: own.id, rve: 1 })).data.rve, 1);
+    await call('svc1.draft.invalidate', { draft: draft.id });
+  });
+
   test('a rule may not leave, and none may be brought in', async () => {
     const { call, ours, site } = await started;
     const outside = [{ path: '/elsewhere' }, { origin: 'https://two.example' }, { origin: '*' }];

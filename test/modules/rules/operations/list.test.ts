@@ -1,3 +1,4 @@
+import type { Caller } from '../../../../src/core/values/key.ts';
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { ruleCharacters } from '../../../../src/core/operations/limits.ts';
@@ -130,6 +131,8 @@ for (const [transport, open] of Object.entries(transports)) {
   });
 }
 
+const reader = { scopes: new Set(['read']) } as unknown as Caller;
+
 test('a list of the past yields to other requests, also among later records', async (t) => {
   const store = await scratchStore(t);
   await commit(store, inserted('a', { path: '/a' }));
@@ -140,7 +143,7 @@ test('a list of the past yields to other requests, also among later records', as
   const view = { base: '', publicUrl: undefined, engines: [], schemaOf: () => undefined };
   const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
   const caller = new AbortController();
-  const call = { signal: () => caller.signal, caller: {} } as Call;
+  const call = { signal: () => caller.signal, caller: reader } as Call;
   const answer = run({ as_of: '1' }, call);
   // The list notices it when it yields for the first time.
   caller.abort();
@@ -161,7 +164,7 @@ for (const [when, v] of [
     const view = { base: '', publicUrl: undefined, engines: [], schemaOf: () => undefined };
     const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
     const caller = new AbortController();
-    const answer = run(v, { signal: () => caller.signal, caller: {} } as Call);
+    const answer = run(v, { signal: () => caller.signal, caller: reader } as Call);
     caller.abort();
     await assert.rejects(async () => answer, { name: 'AbortError' });
   });

@@ -5,7 +5,7 @@ import type { Draft } from '../../../../src/core/log/change.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import type { Json } from '../../../../src/core/values/json/json.ts';
 import { scalarOf } from '../../../../src/modules/tables/row.ts';
-import { compareValues } from '../../../../src/modules/tables/log/index-key.ts';
+import { compareScalars } from '../../../../src/modules/tables/row.ts';
 import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { openIn } from '../../../core/log/scratch.ts';
@@ -126,7 +126,7 @@ function compare(store: Store, { rows, index, search }: State): void {
   }
   for (const field of ['sku', ...index]) {
     const valueOf = (one: string) => scalarOf(rows.get(one)?.[field]);
-    const sorted = ids.toSorted((one, other) => compareValues(valueOf(one), valueOf(other)));
+    const sorted = ids.toSorted((one, other) => compareScalars(valueOf(one), valueOf(other)));
     const found = [...store.rowsByIndex('lamps', { field })].map((each) => each.id);
     assert.deepEqual(found, sorted, field);
   }

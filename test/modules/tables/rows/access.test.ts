@@ -211,8 +211,9 @@ test('a page of another site writes without a user if anonymous callers may writ
   const access = { owner: 'who', insert: ['anonymous'], read: ['user'] };
   await site.call('table.insert', { name: 'notes', schema, ...access });
   const user = { 'X-User': 'ada', 'X-Forwarded-For': '203.0.113.7' };
+  let sent = 0;
   const send = async (more: object): Promise<unknown> => {
-    const v = { table: 'notes', note: 'x' };
+    const v = { table: 'notes', note: `x${(sent += 1)}` };
     const options = { headers: { ...user, ...more }, apikey: undefined };
     return (await postOperation(site.url, 'svc1.record.insert', v, options)).data.who;
   };

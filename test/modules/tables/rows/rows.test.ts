@@ -200,7 +200,8 @@ test('a field may have a name that all objects inherit, whatever a table uses it
   assert.equal(first.error, undefined, JSON.stringify(first));
   const second = { ...parsed('{"__proto__": "b"}'), constructor: 'c', valueOf: 'a' };
   assert.equal((await asNobody('record.insert', second)).error, undefined);
-  assert.equal((await asNobody('record.insert', second)).error?.code, 'conflict');
+  const third = { ...second, constructor: 'd' };
+  assert.equal((await asNobody('record.insert', third)).error?.code, 'conflict');
   const read = await asNobody('record.get', parsed('{"__proto__": "a"}'));
   assert.equal(read.data.id, first.data.id);
   const keys = async (v: object): Promise<unknown> => {
@@ -311,23 +312,48 @@ test('rows of the past are found by the keys, fields and order of then', async (
   assert.deepEqual([error?.code, error?.field], ['invalid', 'after']);
 });
 
-test('equal rows without vk are two rows, from the same key and without a key', async (t) => {
+test('an equal row without vk is no second one while it exists', async (t) => {
+  const { site } = await shop(t);
+  const schema = { type: 'object', properties: { message: { type: 'string' } } };
+  await site.call('table.insert', { name: 'letters', schema });
+  const v = { table: 'letters', message: 'hello' };
+  const send = async (vk?: string): Promise<[string, unknown]> => {
+    const { data, replayed } = await site.call('record.insert', v, vk === undefined ? {} : { vk });
+    return [data.id as string, replayed];
+  };
+  const [first, replayed] = await send();
+  assert.equal(replayed, undefined);
+  assert.deepEqual(await send(), [first, true]);
+  const [other] = await send('another one');
+  assert.notEqual(other, first);
+  const { data: plan } = await site.call('record.invalidate', { table: 'letters', id: first });
+  const gone = { table: 'letters', id: first, confirm: plan.digest as string };
+  assert.equal((await site.call('record.invalidate', gone)).error, undefined);
+  const [third, again] = await send();
+  assert.notEqual(third, first);
+  assert.equal(again, undefined);
+});
+
+test('an equal form of a visitor without vk is no second row for a minute', async (t) => {
+  const startMs = Date.now();
+  t.mock.timers.enable({ apis: ['Date'], now: startMs });
   const { site } = await shop(t);
   const schema = { type: 'object', properties: { message: { type: 'string' } } };
   await site.call('table.insert', { name: 'letters', schema, insert: ['anonymous'] });
-  const v = { table: 'letters', message: 'hello' };
-  const send = async (apikey: string | undefined) => {
-    const { data, replayed } = await site.call('record.insert', v, { apikey });
-    assert.equal(replayed, undefined);
-    return data.id as string;
+  const send = async (ms: number): Promise<readonly unknown[]> => {
+    t.mock.timers.setTime(startMs + ms);
+    const v = { table: 'letters', message: 'hello' };
+    const { data, replayed } = await site.call('record.insert', v, { apikey: undefined });
+    return [data.id, replayed];
   };
-  const ids = [
-    await send(site.adminKey),
-    await send(site.adminKey),
-    await send(undefined),
-    await send(undefined),
-  ];
-  assert.equal(new Set(ids).size, 4);
+  const [first, isRepeat] = await send(0);
+  assert.equal(isRepeat, undefined);
+  assert.deepEqual(await send(60_000), [first, true]);
+  const [later, replayed] = await send(60_001);
+  assert.notEqual(later, first);
+  assert.equal(replayed, undefined);
+  // The newest row counts.
+  assert.deepEqual(await send(100_000), [later, true]);
 });
 
 test('a reference shows the title of its row, and one without a row is a problem', async (t) => {

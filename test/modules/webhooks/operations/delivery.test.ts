@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import { startSite } from '../../../harness.ts';
@@ -37,7 +38,7 @@ suite('webhook.delivery and webhook.health', async () => {
       response.writeHead(422).end('no such sale');
     };
     const from = receiver.got.length;
-    const { id: event } = (await site.call('svc1.event.insert', sale)).data;
+    const { id: event } = (await site.call('svc1.event.insert', sale, { vk: randomUUID() })).data;
     const sent = (await receiver.until(from + 1)).at(-1);
     const [row] = await attempted(id);
     const { data } = await site.call('svc1.webhook.delivery', { id, delivery: event });
@@ -71,8 +72,8 @@ suite('webhook.delivery and webhook.health', async () => {
     receiver.answer = () => 200;
     const frequency = { mode: 'batch', every: '1s', max_events: 2 };
     const id = await insertHook({ frequency });
-    await site.call('svc1.event.insert', sale);
-    await site.call('svc1.event.insert', sale);
+    await site.call('svc1.event.insert', sale, { vk: randomUUID() });
+    await site.call('svc1.event.insert', sale, { vk: randomUUID() });
     const [row] = await attempted(id);
     const { data } = await site.call('svc1.webhook.delivery', { id, delivery: row?.id ?? '' });
     assert.equal(JSON.parse(data.body).batch.length, 2);
@@ -85,7 +86,7 @@ suite('webhook.delivery and webhook.health', async () => {
   test('a key of one hook reads its deliveries and nothing else', async () => {
     receiver.answer = () => 200;
     const [id, other] = [await insertHook({ name: 'partner' }), await insertHook()];
-    await site.call('svc1.event.insert', sale);
+    await site.call('svc1.event.insert', sale, { vk: randomUUID() });
     await attempted(id);
     const made = { name: 'partner', scopes: [`verify:${id}`] };
     const { key: apikey } = (await site.call('svc1.key.insert', made)).data;

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Problem } from '../../../../src/core/values/failure.ts';
@@ -92,11 +93,12 @@ test('a hook or an event for a place without a node is a problem, and is logged'
 
   const { id } = (await insert({ event: ['stock.counted'] })).data;
   const event = { type: 'stock.counted', counter: 'counter-7' };
-  const { problems, hooks } = (await site.call('svc1.event.insert', event)).data;
+  const { problems, hooks } = (await site.call('svc1.event.insert', event, { vk: randomUUID() }))
+    .data;
   assert.equal(hooks, 0);
   assert.deepEqual([problems[0].field, problems[0].reason], ['counter', 'no_effect']);
   assert.match(problems[0].message, new RegExp(`${id} .*counter-7`));
-  await site.call('svc1.event.insert', event);
+  await site.call('svc1.event.insert', event, { vk: randomUUID() });
   assert.equal(site.logged().split('does not get the event').length, 2, 'one line a minute');
   const here = (await site.call('svc1.event.insert', { type: 'stock.counted' })).data;
   assert.deepEqual([here.hooks, here.problems], [1, []]);
@@ -119,7 +121,8 @@ test('a hook or an event for a place whose node has reported is no problem', asy
   for (const where of ['counters', 'counter-7']) {
     assert.deepEqual((await site.call(`${hook}.edit`, { id, where })).data.problems, []);
     const event = { type: 'stock.counted', counter: 'counter-7' };
-    const { problems, hooks } = (await site.call('svc1.event.insert', event)).data;
+    const { problems, hooks } = (await site.call('svc1.event.insert', event, { vk: randomUUID() }))
+      .data;
     assert.deepEqual([problems, hooks], [[], 1]);
     const tested = (await site.call('svc1.webhook.test', { id })).data;
     assert.deepEqual([tested.problems, tested.hooks], [[], 1]);
@@ -351,12 +354,12 @@ for (const [transport, open] of Object.entries(transports)) {
         assert.deepEqual((await list({ active: true })).data.rows, []);
         assert.deepEqual((await list({ active: false })).data.rows, [read]);
         // A hook with an unknown filter gets no events; one with an unknown frequency keeps them.
-        const taken = (await call('svc1.event.insert', event)).data;
+        const taken = (await call('svc1.event.insert', event, { vk: randomUUID() })).data;
         assert.equal(taken.hooks, name === 'filter' ? 0 : 1);
         const { data } = await call(`${hook}.edit`, { id, ...right });
         assert.deepEqual([data.active, data.waits, data.problems], [true, undefined, []]);
         assert.equal(data._unknowns_, undefined);
-        assert.equal((await call('svc1.event.insert', event)).data.hooks, 1);
+        assert.equal((await call('svc1.event.insert', event, { vk: randomUUID() })).data.hooks, 1);
       }
     });
 

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { operations } from '../../../src/modules.ts';
+import { startSite, type TestSite } from '../../harness.ts';
+
+async function keysOf(site: TestSite): Promise<readonly string[]> {
+  const { data } = await site.call('svc1.key.list', {});
+  return (data.rows as readonly { readonly name: string }[]).map(({ name }) => name);
+}
+
+suite('a repeated vk', () => {
+  test('makes no second key, and shows no key again', async (t) => {
+    const site = await startSite(t);
+    const v = { name: 'ci', scopes: ['read'], rate: 5 };
+    const first = await site.call('svc1.key.insert', v, { vk: 'once' });
+    const { key, ...shown } = first.data;
+    assert.match(key, /^wmk_/);
+    assert.deepEqual([first.vk, first.replayed], ['once', undefined]);
+    const again = await site.call('svc1.key.insert', v, { vk: 'once' });
+    assert.deepEqual([again.data, again.vk, again.replayed], [shown, 'once', true]);
+    assert.equal(JSON.stringify(again).includes('hash'), false);
+    const other = await site.call('svc1.key.insert', { ...v, name: 'x' }, { vk: 'once' });
+    assert.deepEqual([other.error?.code, other.error?.field], ['conflict', 'vk']);
+    await site.call('svc1.key.insert', v);
+    assert.deepEqual((await keysOf(site)).filter((name) => name === 'ci').length, 2);
+
+    const gone = { id: first.data.id };
+    for (const replayed of [undefined, true]) {
+      const revoked = await site.call('svc1.key.revoke', gone, { vk: 'end' });
+      assert.deepEqual([revoked.data, revoked.replayed], [{ ...gone, revoked: true }, replayed]);
+    }
+    assert.equal((await site.call('svc1.key.revoke', gone)).error?.code, 'not_found');
+  });
+
+  test('makes no second link of a draft, and shows no link again', async (t) => {
+    const site = await startSite(t);
+    await site.call('svc1.draft.insert', { name: 'spring' });
+    const v = { draft: 'spring', seconds: 60 };
+    const first = await site.call('svc1.draft.preview', v, { vk: 'once' });
+    const { url, ...shown } = first.data;
+    assert.equal((await fetch(url, { redirect: 'manual' })).status, 302);
+    const again = await site.call('svc1.draft.preview', v, { vk: 'once' });
+    assert.deepEqual([again.data, again.replayed], [shown, true]);
+    const other = await site.call('svc1.draft.preview', { ...v, seconds: 61 }, { vk: 'once' });
+    assert.equal(other.error?.code, 'conflict');
+    const { data } = await site.call('svc1.draft.read', { draft: 'spring' });
+    assert.equal(data.previews.length, 1);
+  });
+
+  test('is heeded by all that write, but for what is the same when it is repeated', () => {
+    const same = new Set([
+      // Each line of an import has a vk of its own.
+      ...[
+        'userinterface.import',
+        'cache.purge',
+        'draft.revoke',
+        'login.end',
+        'login.console',
+        'outbox.retry',
+        'outbox.discard',
+      ],
+      ...['session.insert', 'session.end', 'session.authenticate', 'session.unsubscribe'],
+      ...['node.insert', 'node.report', 'node.secrets'],
+    ]);
+    const silent = operations.filter(({ effect, envelope, name }) => {
+      return effect === 'writes' && envelope?.vk === undefined && !same.has(name.slice(5));
+    });
+    assert.deepEqual(
+      silent.map(({ name }) => name),
+      [],
+    );
+  });
+});
