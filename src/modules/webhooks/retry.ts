@@ -52,7 +52,7 @@ export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged):
   };
 }
 
-/** The waits of a hook between attempts, in milliseconds: its own, or those of `[webhook] retry`. */
+/** The waits of a hook between attempts, in milliseconds: its own, or else `[webhook] retry`. */
 export function retrySchedule(
   { retry }: Pick<Hook, 'retry'>,
   standardMs: readonly number[],
