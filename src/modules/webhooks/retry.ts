@@ -28,9 +28,10 @@ interface Judged {
 /** Makes the record of an attempt: its outcome, and when the next attempt is due. */
 export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged): AttemptRecord {
   const { status, answer, answerFields, ms, problem, retryAfterMs } = judged.result;
-  const { outcome } = judged.verdict;
-  const tries = (before?.tries ?? 0) + 1;
-  const isAgain = outcome === 'failed' && !judged.isSplit;
+  const { outcome, isGone } = judged.verdict;
+  // A person decides whether a paused hook sends again, so 410 uses up no attempt of `retry_limit`.
+  const tries = (before?.tries ?? 0) + (isGone ? 0 : 1);
+  const isAgain = outcome === 'failed' && !judged.isSplit && !isGone;
   const delayMs = isAgain ? retryDelayMs({ ...judged, attempts: tries, retryAfterMs }) : undefined;
   return {
     logSeqs,
@@ -45,6 +46,8 @@ export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged):
     ...(answer !== '' && { answer }),
     ...(answerFields.length > 0 && { answerFields }),
     hookSeq: judged.hookSeq,
+    // It is due at once, and waits until the hook is resumed.
+    ...(isGone && { dueMs: Math.trunc(judged.clockMs) }),
     ...(delayMs !== undefined && {
       dueMs: Math.trunc(judged.clockMs + delayMs),
       dueAt: new Date(judged.at + ms + delayMs).toISOString(),
@@ -102,7 +105,9 @@ export function retryDelayMs({
 
 /** The meaning of the status of one attempt (docs/design/webhooks.md#deliveries). */
 export interface Verdict {
-  /** `failed` deliveries are retried until the schedule ends. */
+  /**
+   * `failed` deliveries are retried until the schedule ends; after 410, when the hook is resumed.
+   */
   readonly outcome: 'completed' | 'completed_404' | 'failed';
   /**
    * The state of the receiver: `healthy`; `failing` if it is overloaded, broken or unreachable;
@@ -122,8 +127,9 @@ const completed: Verdict = {
   isTooLarge: false,
 };
 const completed404: Verdict = { ...completed, outcome: 'completed_404' };
-const gone: Verdict = { ...completed, isGone: true };
 const refused: Verdict = { ...completed, outcome: 'failed', receiver: 'refusing' };
+/** Only 2xx and 404 complete a delivery. The receiver works: a resume sends at full pace. */
+const gone: Verdict = { ...completed, outcome: 'failed', isGone: true };
 const tooLarge: Verdict = { ...refused, isTooLarge: true };
 const failed: Verdict = { ...completed, outcome: 'failed', receiver: 'failing' };
 

@@ -300,7 +300,7 @@ export class Sender {
     });
     // The next attempt can begin while this one is being recorded.
     const isCompleted = record.outcome === 'completed' || record.outcome === 'completed_404';
-    if (isCompleted && !verdict.isGone) this.#inFlight.complete(message.n);
+    if (isCompleted) this.#inFlight.complete(message.n);
     this.wake();
     const ended = { receiver, n: message.n, record, verdict, event };
     await this.#parts.report(ended);

@@ -115,8 +115,13 @@ suite('a delivery', { concurrency: 4 }, () => {
     assert.deepEqual([row?.status, row?.outcome], [404, 'completed_404']);
   });
 
-  test('that gets 410 pauses the hook', async (t) => {
-    const { site, receiver, id, insertEvent, attempts } = await startRig(t, { order: true });
+  // "A hook is considered completed when the receiver answers with an HTTP status in 200-299, or
+  // 404, or when the retry limit is exhausted" (6.4).
+  test('that gets 410 pauses the hook, which keeps the message', async (t) => {
+    const { site, receiver, id, insertEvent, attempts } = await startRig(t, {
+      order: true,
+      retry_limit: 1,
+    });
     receiver.answer = () => 410;
     await Promise.all([
       insertEvent(),
@@ -124,7 +129,7 @@ suite('a delivery', { concurrency: 4 }, () => {
       insertEvent({ ...sale, counter: '3' }),
     ]);
     const [row] = await attempts(1);
-    assert.deepEqual([row?.status, row?.outcome], [410, 'completed']);
+    assert.deepEqual([row?.status, row?.outcome], [410, 'failed']);
     for (;;) {
       const { data } = await site.call('svc1.webhook.read', { id });
       if (data.active === false) break;
@@ -132,10 +137,18 @@ suite('a delivery', { concurrency: 4 }, () => {
     const { data } = await site.call('svc1.webhook.read', { id }, { qk: 'history' });
     assert.deepEqual(data.rows[0].data, { id, active: false });
     assert.equal(receiver.got.length, 1);
+    const { queued, waiting } = (await site.call('svc1.webhook.deliveries', { id })).data;
+    assert.deepEqual([queued, waiting], [2, 1]);
     receiver.answer = () => 200;
     await site.call('svc1.webhook.resume', { id });
-    const seqs = (await receiver.until(3)).map(({ body }) => body.seq);
-    assert.deepEqual(seqs, [1, 2, 3]);
+    const got = await receiver.until(4);
+    assert.deepEqual(
+      got.map(({ body }) => body.seq),
+      [1, 1, 2, 3],
+    );
+    assert.deepEqual(got[1]?.bytes, got[0]?.bytes);
+    const [, again] = await attempts(2);
+    assert.deepEqual([again?.seq, again?.attempt, again?.outcome], [1, 2, 'completed']);
   });
 
   test('that gets 410 from the former URL does not pause the hook', async (t) => {
