@@ -41,10 +41,6 @@ export const shownAttemptsMax = 100;
 export const healthAttemptsMax = 20;
 /** Hooks in one answer of webhook.health. */
 export const healthRowsMax = 200;
-/** Messages that the preview of a replay counts in one turn of the event loop. */
-export const replayCountedAtOnce = 2_000;
 export const eventCounterCharactersMax = 253;
 /** Changes that are examined for one page of a list of events. */
 export const eventsExaminedMax = 20_000;
-/** Changes that such a list examines in one turn of the event loop. */
-export const eventSliceRows = 500;
