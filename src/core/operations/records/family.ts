@@ -167,8 +167,8 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
    * fields that the caller has sent now, for the answer to a write.
    */
   view?(record: R, written?: JsonObject): JsonObject;
-  /** Fields that the configuration adds to a record. */
-  serverFields?(record: R, parts: Parts, origin: string): JsonObject;
+  /** Fields that the server adds to a record; `seq` is its version. */
+  serverFields?(record: R, parts: Parts, origin: string, seq: number): JsonObject;
   /**
    * Examines an edit before its transaction. Returns a report that is the answer, or undefined to
    * carry the edit out. Throws `precondition_failed` if `confirm` is not the digest of the report.

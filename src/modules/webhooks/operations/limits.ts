@@ -21,6 +21,10 @@ export const hookFieldCharactersMax = 4_096;
 /** All fields of a hook, including `_unknowns_`. */
 export const hookBytesMax = 64 * KIB;
 export const hookRetriesMax = 1_000;
+/** Waits that the schedule of one hook may name, and the length of each. */
+export const hookRetryWaitsMax = 100;
+export const hookRetryWaitMsMin = 1_000;
+export const hookRetryWaitMsMax = 30 * 86_400_000;
 export const hookBatchEventsMax = 10_000;
 export const hookBatchEveryMsMin = 1_000;
 export const hookBatchEveryMsMax = 86_400_000;
