@@ -1,3 +1,5 @@
+import { durationMs } from '../../core/values/units.ts';
+import type { Hook } from './hook.ts';
 import type { AttemptRecord } from './log/deliveries.ts';
 import type { AttemptResult } from './attempt.ts';
 import type { HookMessage } from './message.ts';
@@ -13,7 +15,7 @@ interface Judged {
   readonly verdict: Verdict;
   /** The hook's `retry_limit`. */
   readonly attemptsMax: number;
-  /** `[webhook] retry`. */
+  /** As retrySchedule returns it. */
   readonly retryMs: readonly number[];
   /** Whether the batch was split: the halves replace it, and it is not retried. */
   readonly isSplit: boolean;
@@ -53,6 +55,14 @@ export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged):
   };
 }
 
+/** The waits of a hook between attempts, in milliseconds: its own, or else `[webhook] retry`. */
+export function retrySchedule(
+  { retry }: Pick<Hook, 'retry'>,
+  standardMs: readonly number[],
+): readonly number[] {
+  return retry?.map((wait) => durationMs(wait) ?? 0) ?? standardMs;
+}
+
 /** Jitter changes a scheduled wait by at most this fraction. */
 const jitter = 0.2;
 
@@ -62,7 +72,7 @@ export interface FailedDelivery {
   readonly attempts: number;
   /** The hook's `retry_limit`: the number of attempts after which the delivery is given up. */
   readonly attemptsMax: number;
-  /** `[webhook] retry`: the waits before the second attempt, the third …; the last one repeats. */
+  /** The waits before the second attempt, the third …; the last one repeats. */
   readonly retryMs: readonly number[];
   /** The answer's Retry-After, as readRetryAfter parses it. */
   readonly retryAfterMs: number | undefined;
@@ -74,7 +84,7 @@ export interface FailedDelivery {
  * How long a failed delivery waits before its next attempt, in milliseconds
  * (docs/design/webhooks.md#deliveries): the scheduled time, 20 % more or less, and at least the
  * Retry-After of the receiver. `hasRoom` (concurrency-window.ts) may delay it further.
- * Undefined if no attempt follows: `retry_limit` is reached, or `[webhook] retry` is empty.
+ * Undefined if no attempt follows: `retry_limit` is reached, or the schedule is empty.
  */
 export function retryDelayMs({
   attempts,

@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { startSite, type TestSite } from '../../harness.ts';
+import { transports } from '../status/transports.ts';
 import { startReceiver } from './receiver.ts';
 import { local, sale, startRig, type Row } from './rig.ts';
 
@@ -82,6 +83,29 @@ suite('a delivery', { concurrency: 4 }, () => {
       ],
     );
   });
+
+  for (const [transport, open] of Object.entries(transports)) {
+    test(`is retried on the schedule of its hook, set over ${transport}`, async (t) => {
+      const { site, receiver, id, insertEvent, attempts } = await startRig(t);
+      const call = await open(site);
+      const retry = ['10m', '2h'];
+      const edited = await call('svc1.webhook.edit', { id, retry });
+      assert.deepEqual([edited.data.retry, edited.data.problems], [retry, []]);
+      receiver.answer = () => 500;
+      await insertEvent();
+      await attempts(1);
+      const { data } = await call('svc1.webhook.deliveries', { id });
+      const { at, ms, next_attempt: next } = data.rows[0];
+      const waitMs = Date.parse(next) - Date.parse(at) - ms;
+      assert.ok(waitMs >= 479_000 && waitMs <= 721_000, `${waitMs} ms, 10 min by 20 %`);
+
+      receiver.answer = () => (receiver.got.length < 3 ? 500 : 200);
+      await call('svc1.webhook.edit', { id, retry: null });
+      await call('svc1.webhook.replay', { id, delivery: '1' });
+      // The schedule of the ini file retries after 1 ms.
+      assert.equal((await attempts(3)).at(-1)?.outcome, 'completed');
+    });
+  }
 
   test('that gets 404 is completed', async (t) => {
     const { receiver, insertEvent, attempts } = await startRig(t);
