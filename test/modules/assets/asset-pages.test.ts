@@ -19,7 +19,7 @@ test('all who ask for the file of an asset while it is read share that', async (
   const replies = createAssetPages({ open }, { compressors, variants });
   const asset = { name: 'a', sha256: 'x', bytes: 5, contenttype: 'text/plain' };
   const view = { status: 200, contentType: 'text/plain', fields: [], source: 'asset:a' };
-  const asked = { method: 'GET', fields: {}, query: '', address: '192.0.2.1' };
+  const asked = { method: 'GET', fields: {}, query: '', address: '192.0.2.1' } as const;
   const ask = async () => replies.respond(asset, view, asked);
   await Promise.all(Array.from({ length: 50 }, ask));
   assert.equal(opened, 1);
