@@ -1,4 +1,3 @@
-import { plainName } from '../../core/config/values.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
 import { storedMomentMs } from '../../core/values/time.ts';
@@ -81,8 +80,11 @@ export function accessOf({
 }: Pick<Rule, 'access' | '_unknowns_'>): string | undefined {
   const waiting = unknowns?.access;
   if (waiting === undefined) return access;
-  return typeof waiting === 'string' && 'value' in plainName(waiting) ? waiting : unknownSection;
+  return typeof waiting === 'string' && sectionName.test(waiting) ? waiting : unknownSection;
 }
+
+/** The names that a section of the ini file can have. */
+const sectionName = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** The name of a section that no ini file has. */
 export const unknownSection = '';

@@ -9,6 +9,8 @@ import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import { Failure, failureFrom, type ProblemReason } from '../../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { customHeadersMax } from '../../../core/config/limits.ts';
+import { kindSchemas } from './kind-schemas.ts';
+import { engineSchemas } from './enginedata.ts';
 import { answerFieldName, fieldValue } from '../../../core/config/headers.ts';
 import { plainName } from '../../../core/config/values.ts';
 import { unknownVariable, variableWords } from '../../../core/http/field-template.ts';
@@ -218,13 +220,46 @@ function parseContentType(value: Json): string | undefined {
 
 /** The fields of a form or query, in which every value is a text, as JSON has them. */
 export function ruleFieldsFromText(sent: JsonObject): JsonObject {
-  const { httpresponse, rve } = sent;
+  const { httpresponse, rve, enginedata } = sent;
   const [status, order] = [numeral(httpresponse), numeral(rve)];
   return {
     ...sent,
     ...(parseStatus(status) !== undefined && { httpresponse: status }),
     ...(parseFinite(order) !== undefined && { rve: order }),
+    ...(isJsonObject(enginedata) && {
+      enginedata: valueFromText(enginedata, { properties: enginedataProperties(sent) }),
+    }),
   };
+}
+
+/** The schemas of members of enginedata; of every kind and engine if an edit names none. */
+function enginedataProperties({ kind, engine }: JsonObject): JsonObject {
+  const own = [
+    typeof kind === 'string' ? kindSchemas[kind as RuleKind] : undefined,
+    typeof engine === 'string' ? engineSchemas.get(engine) : undefined,
+  ].filter((schema) => schema !== undefined);
+  const schemas = own.length > 0 ? own : [...Object.values(kindSchemas), ...engineSchemas.values()];
+  const all: JsonObject = {};
+  return Object.assign(all, ...schemas.map(({ properties }) => properties));
+}
+
+/** A value of a form or query; a schema says which texts are lists, numbers and switches. */
+function valueFromText(value: Json, schema: Json | undefined): Json {
+  if (!isJsonObject(schema)) return value;
+  const { type, properties, items } = schema;
+  if (typeof value === 'string') {
+    if (type === 'array') return [valueFromText(value, items)];
+    if (type === 'boolean') return value === 'true' || (value === 'false' ? false : value);
+    return type === 'integer' || type === 'number' ? (numeral(value) ?? value) : value;
+  }
+  if (Array.isArray(value)) return value.map((one: Json) => valueFromText(one, items));
+  if (!isJsonObject(value) || !isJsonObject(properties)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      valueFromText(member, Object.hasOwn(properties, name) ? properties[name] : undefined),
+    ]),
+  );
 }
 
 function numeral(value: Json | undefined): Json {

@@ -71,9 +71,12 @@ function unusableField(name: string, required = '', { sent, waiting }: FieldValu
  * as such in fields that have numbers and switches.
  */
 export function hookFieldsFromText(sent: JsonObject): JsonObject {
-  const { frequency } = sent;
+  const { frequency, event, table } = sent;
   return {
     ...sent,
+    // A list with one member.
+    ...(typeof event === 'string' && { event: [event] }),
+    ...(typeof table === 'string' && { table: [table] }),
     ...readTexts(sent, ['active', 'order', 'retry_limit']),
     ...(isJsonObject(frequency) && {
       frequency: { ...frequency, ...readTexts(frequency, ['max_events']) },
