@@ -31,9 +31,14 @@ export interface AccessClient {
   readonly isForeign: boolean;
 }
 
+/** A version of HTTP that the server speaks. */
+export type HttpVersion = '1.0' | '1.1' | '2';
+
 /** A request for content, from the port or from a get_content operation. */
 export interface ContentRequest extends RequestTarget, Recipient {
   readonly method: string;
+  /** The version of HTTP in which it arrived; absent for one that an operation makes. */
+  readonly version?: HttpVersion;
   readonly fields: Fields;
   /** The address of the client: the peer's, or the one in a trusted proxy's fields. */
   readonly address: string;

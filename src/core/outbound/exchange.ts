@@ -1,5 +1,6 @@
 import { Readable, type Duplex } from 'node:stream';
 import { fieldLines } from '../http/reply.ts';
+import type { HttpVersion } from '../http/request.ts';
 import type { Cancellation } from '../values/cancellation.ts';
 import { Failure } from '../values/failure.ts';
 import { informationalMax, outboundUnreadBytesMax } from './limits.ts';
@@ -12,6 +13,8 @@ import { countPassedBytes } from './passed-bytes.ts';
 /** The response of another server, once its header section has arrived. */
 export interface SourceResponse {
   readonly status: number;
+  /** The version of HTTP in which it arrived. */
+  readonly version: HttpVersion;
   /**
    * Name, value, name, value, as they were sent, one character a byte. Repeated fields are not
    * joined.
@@ -39,8 +42,10 @@ export interface OutboundExchangeParts {
   readonly signal: Cancellation;
   /** Called right before the first byte is sent. */
   readonly begun?: () => void;
-  /** Called with status and fields of each informational response except 100 and 101. */
-  readonly interim?: ((status: number, fields: readonly string[]) => void) | undefined;
+  /** Called with each informational response except 100 and 101. */
+  readonly interim?:
+    | ((status: number, fields: readonly string[], version: HttpVersion) => void)
+    | undefined;
 }
 
 /**
@@ -67,7 +72,7 @@ export class OutboundExchange implements ResponseHandler {
   #failure: Failure | undefined;
   #ended = false;
   /** Status and fields of the final response. */
-  #head: Pick<SourceResponse, 'status' | 'fields'> | undefined;
+  #head: Pick<SourceResponse, 'status' | 'version' | 'fields'> | undefined;
   #trailers: readonly string[] = [];
   #informational = 0;
   /** The bytes of content that have not arrived yet; Infinity for an unknown length. */
@@ -116,10 +121,16 @@ export class OutboundExchange implements ResponseHandler {
       this.#informational += 1;
       if (this.#informational > informationalMax) {
         this.#giveUp(new Failure('bad_gateway', 'The source sent too many 1xx responses.'));
-      } else if (status > 101) this.#interim?.(status, controller.rawHeaders ?? []);
+      } else if (status > 101) {
+        this.#interim?.(status, controller.rawHeaders ?? [], controller.httpVersion ?? '1.1');
+      }
       return;
     }
-    this.#head = { status, fields: controller.rawHeaders ?? [] };
+    this.#head = {
+      status,
+      version: controller.httpVersion ?? '1.1',
+      fields: controller.rawHeaders ?? [],
+    };
     const [length] = fieldLines(this.#head.fields, 'content-length');
     if (length !== undefined) this.#missingBytes = Number(length);
     this.#settle.resolve({
@@ -139,6 +150,7 @@ export class OutboundExchange implements ResponseHandler {
     connection.on('error', () => undefined);
     this.#settle.resolve({
       status,
+      version: controller.httpVersion ?? '1.1',
       fields: controller.rawHeaders ?? [],
       content: () => Buffer.alloc(0),
       trailers: () => [],

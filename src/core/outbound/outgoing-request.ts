@@ -1,5 +1,6 @@
 import type { Duplex, Readable } from 'node:stream';
 import type { FieldList } from '../http/reply.ts';
+import type { HttpVersion } from '../http/request.ts';
 import type { ConnectionInfo } from './connection.ts';
 
 /** A request as the client of one version of HTTP sends it. */
@@ -35,6 +36,8 @@ export interface Control {
   abort(reason: Error): void;
   pause(): void;
   resume(): void;
+  /** The version of the response; 1.1 if the client leaves it out. */
+  readonly httpVersion?: HttpVersion;
   /** Name, value, name, value: texts of one character a byte, without white space around them. */
   readonly rawHeaders?: readonly string[];
   readonly rawTrailers?: readonly string[];

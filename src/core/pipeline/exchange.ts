@@ -1,12 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import type { Duplex, Readable } from 'node:stream';
 import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
+import type { HttpVersion } from '../http/request.ts';
 import type { Cancellation } from '../values/cancellation.ts';
 import type { Failure } from '../values/failure.ts';
 import type { Peer } from './peer.ts';
-
-/** A version of HTTP that the server speaks. */
-export type HttpVersion = '1.0' | '1.1' | '2';
 
 /** The head of a request as it was sent, from any parser. */
 export interface MessageHead {

@@ -4,7 +4,7 @@ import type { Fields, RequestTarget } from '../http/request.ts';
 import { parseRequest, type ValidatedRequest } from '../http/reading/target.ts';
 import type { ClientIdentity } from '../values/network/client-certificate.ts';
 import { Failure } from '../values/failure.ts';
-import { keyPrefix, type Caller } from '../values/key.ts';
+import { hasOwnKey, keyPrefix, type Caller } from '../values/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../../modules/visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { Arrived } from './exchange.ts';
@@ -128,8 +128,16 @@ export function countForRates(serving: Serving, incoming: IncomingRequest): void
   return rates.count({
     ...{ origin: target.origin, path: target.path, address, fields },
     visitor: () => visitors.visitorOf(incoming),
-    keyId: () => (fields.apikey === undefined ? undefined : callerOf(serving, incoming)?.keyId),
+    keyId: () => (hasKey(incoming) ? callerOf(serving, incoming)?.keyId : undefined),
   });
+}
+
+/**
+ * Whether a request for content has a key of this server. The key of an application behind it in
+ * the same field is no wrong one.
+ */
+export function hasKey({ fields: { apikey } }: Pick<IncomingRequest, 'fields'>): boolean {
+  return apikey !== undefined && hasOwnKey(apikey);
 }
 
 /** Identifies a caller by its API key; undefined for a wrong one, which counts as wrong. */

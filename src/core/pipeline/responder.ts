@@ -24,6 +24,7 @@ import { passContentOn } from './body.ts';
 import {
   acceptRequest,
   callerOf,
+  hasKey,
   countForRates,
   type IncomingRequest,
 } from './incoming-request.ts';
@@ -230,6 +231,7 @@ export class Responder {
       ...incoming.target,
       ...recipient,
       method: exchange.head.method,
+      version: exchange.head.version,
       fields: withoutOwnCookies(incoming.fields),
       address: incoming.address,
       visitor,
@@ -305,7 +307,7 @@ export class Responder {
   #withServerTiming(reply: Reply, incoming: IncomingRequest): Reply {
     const { serving } = this.#moment;
     // A wrong key counts as wrong, but the visitor still gets the page.
-    if (incoming.fields.apikey !== undefined) this.caller = callerOf(serving, incoming);
+    if (hasKey(incoming)) this.caller = callerOf(serving, incoming);
     const wanted = serving.config.log.explain;
     if (!wanted && !seesSources(this.caller)) return reply;
     return changedReply(reply, (one) => {

@@ -38,6 +38,16 @@ export const keyPrefix = 'wmk_';
 /** The prefix of the token of every session (docs/design/console.md#sessions). */
 export const sessionPrefix = 'wms_';
 
+/**
+ * Whether the value of `apikey` or Authorization has a key or session of this server, at its
+ * beginning, behind a scheme or behind a comma. Others are for the application behind a rule.
+ */
+export function hasOwnKey(value: string): boolean {
+  return ownKey.test(value);
+}
+
+const ownKey = new RegExp(`(?:^|[\\s,])(?:${keyPrefix}|${sessionPrefix})`);
+
 /** A permission of a key. */
 export type Scope = (typeof scopes)[number] | TableScope | HookScope;
 

@@ -171,7 +171,7 @@ export function cachePlans(identityFields: readonly string[]): (rule: FetchRule)
 
 function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan {
   const { path, httpresponse, enginedata } = rule;
-  const credentialFields = ['authorization', 'cookie', ...identityFields];
+  const credentialFields = ['apikey', 'authorization', 'cookie', ...identityFields];
   const decisive = JSON.stringify([
     ...[storedFormat, credentialFields],
     ...[path, httpresponse ?? null, enginedata ?? null],

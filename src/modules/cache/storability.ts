@@ -85,9 +85,12 @@ const understood: ReadonlySet<number> = new Set([
  */
 const ofOneRequest: ReadonlySet<number> = new Set([412, 416, 428, 429, 431, 511]);
 
+/** A status beyond it is none of HTTP (RFC 9110 §15), and means nothing to a cache. */
+const lastStatus = 599;
+
 /** Whether responses of a status may be stored with an explicit lifetime. */
 function isStorable(status: number): boolean {
-  return status >= 200 && status !== 304 && !ofOneRequest.has(status);
+  return status >= 200 && status <= lastStatus && status !== 304 && !ofOneRequest.has(status);
 }
 
 function variesByAll(fields: FieldList): boolean {

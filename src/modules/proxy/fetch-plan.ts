@@ -196,7 +196,7 @@ function isApplication({ as }: JsonObject): boolean {
 /** The Host of an application: it makes links to itself of it. */
 const applicationHost = 'client';
 /** The fields that an application gets and sends, besides those of every source. */
-const applicationPass = ['authorization', 'cookie', 'set-cookie'] as const;
+const applicationPass = ['apikey', 'authorization', 'cookie', 'set-cookie'] as const;
 /** Fields in place of a method, which are harmless if every method is allowed. */
 const methodOverrides = ['x-http-method', 'x-http-method-override', 'x-method-override'] as const;
 

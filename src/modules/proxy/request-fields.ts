@@ -3,6 +3,7 @@ import type { ContentRequest } from '../../core/http/request.ts';
 import { cgiName } from '../../core/http/reading/fields.ts';
 import { authorityOf, type TemplateRequest } from '../../core/http/field-template.ts';
 import type { FieldList } from '../../core/http/reply.ts';
+import { hasOwnKey } from '../../core/values/key.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 import { withoutSourceCookie } from './source-cookie.ts';
 
@@ -16,7 +17,8 @@ export function isForbiddenTrailer(name: string): boolean {
 
 const forbiddenTrailers = new RegExp(
   `^(?:${[
-    'content-(?!digest$|md5$).*|if-.*|set-cookie|www-authenticate|authorization|host|expect|range',
+    'content-(?!digest$|md5$).*|if-.*|set-cookie|www-authenticate|authorization|apikey|cookie',
+    'host|expect|range',
     'age|cache-control|cdn-cache-control|date|expires|pragma|vary|location|retry-after|link|via',
     'service-worker-allowed',
   ].join('|')})$`,
@@ -40,9 +42,7 @@ export const hopByHop: ReadonlySet<string> = new Set([
 /** The fields of a client that are not forwarded, or only if the rule's `pass` names them. */
 const handling: ReadonlyMap<string, 'drop' | 'ifPassed'> = new Map<string, 'drop' | 'ifPassed'>([
   ...[...hopByHop].map((name) => [name, 'drop'] as const),
-  // This server sets them itself, or keeps them secret. CGI would turn `Proxy` into the variable
-  // HTTP_PROXY (httpoxy).
-  ['apikey', 'drop'],
+  // This server sets them itself. CGI would turn `Proxy` into the variable HTTP_PROXY (httpoxy).
   ['content-length', 'drop'],
   ['expect', 'drop'],
   ['forwarded', 'drop'],
@@ -50,7 +50,8 @@ const handling: ReadonlyMap<string, 'drop' | 'ifPassed'> = new Map<string, 'drop
   ['proxy', 'drop'],
   ['via', 'drop'],
   ['x-real-ip', 'drop'],
-  // Credentials.
+  // Credentials. Those of this server stay here, see clientValue.
+  ['apikey', 'ifPassed'],
   ['authorization', 'ifPassed'],
   ['cookie', 'ifPassed'],
   // Some frameworks use another method or path because of them than the rule allows.
@@ -63,7 +64,7 @@ const handling: ReadonlyMap<string, 'drop' | 'ifPassed'> = new Map<string, 'drop
 /** Fields that enginedata.headers cannot set: framing, and Via, which detects loops. */
 const notOverridden = new Set(['content-length', 'expect', 'via']);
 /** The parts of a request that the fields for its source are made of. */
-export type ForwardedRequest = TemplateRequest;
+export type ForwardedRequest = TemplateRequest & Pick<ContentRequest, 'version'>;
 
 /** This server's name in Via when it fetches for a rule. */
 export function viaName(via: string, ruleId: string): string {
@@ -85,7 +86,8 @@ export function countRulesInVia(viaField: string | undefined, via: string): numb
 /**
  * The fields to send to the source (docs/design/fetching.md#sources): the client's without
  * hop-by-hop and private ones, then Forwarded (RFC 7239), X-Forwarded-* and Via, then the rule's
- * own, which override. `hasBody` is whether content follows. A flat list, names in lower case.
+ * own, which override. Via has the version in which the request arrived. `hasBody` is whether
+ * content follows. A flat list, names in lower case.
  */
 export function requestFields(
   plan: FetchPlan,
@@ -93,7 +95,7 @@ export function requestFields(
   hasBody: boolean,
   via: string,
 ): string[] {
-  const { fields, address, origin } = request;
+  const { fields, address, origin, version = '1.1' } = request;
   const sent: string[] = [];
   const send = (name: string, value: string): void => {
     if (!isOverridden(name, plan)) sent.push(name, value);
@@ -107,7 +109,7 @@ export function requestFields(
     send('host', plan.host === 'client' ? authorityOf(origin) : plan.host);
   }
   addForwardedFields(send, { address, origin });
-  const trail = `1.1 ${viaName(via, plan.id)}`;
+  const trail = `${version} ${viaName(via, plan.id)}`;
   send('via', fields.via === undefined ? trail : `${fields.via}, ${trail}`);
   for (const [name, template] of plan.headers) {
     const value = isOverridden(name, plan) ? template.value(request) : undefined;
@@ -147,7 +149,8 @@ export function forwardedField(
 
 /**
  * The value of a field of the client for the source: the cookie that chooses the source is no one
- * else's business, and would make each request one with credentials.
+ * else's business, and would make each request one with credentials. A key of this server goes no
+ * further; that of an application does.
  */
 function clientValue(
   name: string,
@@ -155,6 +158,9 @@ function clientValue(
   fields: ContentRequest['fields'],
 ): string | undefined {
   const value = fields[name];
+  if (name === 'apikey' || name === 'authorization') {
+    return value !== undefined && hasOwnKey(value) ? undefined : value;
+  }
   return name === 'cookie' && balance === 'cookie' ? withoutSourceCookie(value) : value;
 }
 

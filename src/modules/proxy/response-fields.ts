@@ -1,4 +1,5 @@
 import { fieldLines, type FieldList } from '../../core/http/reply.ts';
+import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 import { connectionOptions, hopByHop, isForbiddenTrailer, isOfProxy } from './request-fields.ts';
 import {
@@ -68,8 +69,15 @@ export function affectsWholeOrigin(name: string): boolean {
   return handling.get(name) === 'ifWholeOrigin' || name === 'service-worker-allowed';
 }
 
-/** The fields of the source's answer, filtered and rewritten for the client. */
-export function responseFields(fields: FieldList, fetched: FetchedUrl, via: string): string[] {
+/**
+ * The fields of the source's answer, filtered and rewritten for the client. Via has the version in
+ * which the answer arrived (RFC 9110 §7.6.3).
+ */
+export function responseFields(
+  { fields, version }: Pick<SourceResponse, 'fields' | 'version'>,
+  fetched: FetchedUrl,
+  via: string,
+): string[] {
   const sent: string[] = [];
   const { plan } = fetched;
   const connection = fieldLines(fields, 'connection');
@@ -94,7 +102,7 @@ export function responseFields(fields: FieldList, fetched: FetchedUrl, via: stri
   const isScript = contentType?.toLowerCase().includes('script') === true;
   const scope = isScript && !hasWorkerScope ? defaultWorkerScope(fetched) : undefined;
   if (scope !== undefined) sent.push('Service-Worker-Allowed', scope);
-  sent.push('Via', `1.1 ${via}`);
+  sent.push('Via', `${version} ${via}`);
   return sent;
 }
 

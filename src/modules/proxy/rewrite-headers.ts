@@ -1,4 +1,6 @@
+import { authorityOf } from '../../core/http/field-template.ts';
 import { setsOwnCookie } from '../../core/http/own-cookies.ts';
+import { ipv4Number } from '../../core/values/network/cidr.ts';
 import { encodePath } from '../../core/values/path.ts';
 import type { FetchPlan, FetchSource } from './fetch-plan.ts';
 
@@ -15,12 +17,16 @@ export interface FetchedUrl {
 
 /**
  * Rewrites a URL reference of the source (Location, Content-Location: RFC 9110 §10.2.2, §8.7) to
- * the visible URL. Under a source's prefix, an absolute URL stays absolute and any other becomes a
- * path. A URL elsewhere stays unchanged, and so does a path that is visible already.
+ * the visible URL. Under a source's prefix, an absolute URL that names a source, or the host that
+ * it got, stays absolute and any other becomes a path. A URL elsewhere stays unchanged, and so does
+ * a path that is visible already.
  */
 export function rewriteUrl(reference: string, fetched: FetchedUrl): string {
   const url = URL.parse(escaped(reference), fetched.source.origin + fetched.target);
   if (url === null) return reference;
+  if (!isOfSource(url, fetched) && namesGivenHost(url, fetched)) {
+    return visibleOfHost(url, fetched) ?? reference;
+  }
   const [source, path] = sourceOf(url, fetched) ?? [];
   if (source === undefined || path === undefined) return reference;
   const visible = path + withoutOwnQuery(url.search, source.query) + url.hash;
@@ -32,16 +38,59 @@ export function rewriteUrl(reference: string, fetched: FetchedUrl): string {
   return absolute ? fetched.origin + visible : visible;
 }
 
+/** Whether a URL has the origin of a source. */
+function isOfSource({ origin }: URL, { plan, source }: FetchedUrl): boolean {
+  return source.origin === origin || plan.sources.some((one) => one.origin === origin);
+}
+
 /**
- * Rewrites the absolute URLs of a Link (RFC 8288 §3). Paths stay as they are in the content, which
- * is not rewritten either.
+ * Whether a URL names the host that the source got in Host, of which applications make URLs with a
+ * scheme that they get or guess. Without a port, the other scheme of a source's own host is another
+ * server, to which a source of the Internet may send all visitors; not so for an application of the
+ * ini file that answers in the visitor's scheme.
+ */
+function namesGivenHost(
+  { protocol, host, port }: URL,
+  { plan, source, origin }: FetchedUrl,
+): boolean {
+  if (protocol !== 'http:' && protocol !== 'https:') return false;
+  if (plan.host !== 'source') {
+    return host === (plan.host === 'client' ? authorityOf(origin) : plan.host);
+  }
+  const isOfVisitor = plan.ini !== undefined && origin.startsWith(`${protocol}//`);
+  return host === authorityOf(source.origin) && (port !== '' || isOfVisitor);
+}
+
+/**
+ * The visible URL of one with the host that the source got. The application knows that it is behind
+ * another path, or writes its own. A redirect to https stays one.
+ */
+function visibleOfHost(url: URL, fetched: FetchedUrl): string | undefined {
+  const { source, plan, origin, path } = fetched;
+  const visible = isVisible(url.pathname, fetched)
+    ? url.pathname
+    : visiblePath(url.pathname, source, plan, path);
+  if (visible === undefined) return undefined;
+  const isUpgrade = url.protocol === 'https:' && origin.startsWith('http:') && url.port === '';
+  const to = isUpgrade ? `https://${new URL(origin).hostname}` : origin;
+  return to + visible + withoutOwnQuery(url.search, source.query) + url.hash;
+}
+
+/**
+ * Rewrites the absolute URLs of a Link (RFC 8288 §3) that name a source. All others stay as they
+ * are in the content, which is not rewritten either.
  */
 export function rewriteLinks(value: string, fetched: FetchedUrl): string {
   return value.replace(quotedOrReference, (text, reference: string | undefined) =>
-    reference !== undefined && isAbsolute.test(reference)
+    reference !== undefined && isAbsolute.test(reference) && namesSource(reference, fetched)
       ? `<${rewriteUrl(reference, fetched)}>`
       : text,
   );
+}
+
+function namesSource(reference: string, fetched: FetchedUrl): boolean {
+  const url = URL.parse(escaped(reference), fetched.source.origin);
+  return url !== null && isOfSource(url, fetched);
 }
 
 const isAbsolute = /^(?:[a-z][a-z0-9+.-]*:|\/\/)/i;
@@ -72,8 +121,9 @@ function escaped(reference: string): string {
  * Rewrites a Set-Cookie of the source (RFC 6265 §4.1): without Domain, so that the cookie belongs
  * to the visible host, and with a Path within the rule's path. Drops (undefined) a cookie that only
  * this server sets, and a `__Host-` cookie, whose Path must be `/`. If the rule covers the whole
- * origin, or its `pass` names Set-Cookie, a `__Host-` cookie stays, and so does a Path that is the
- * same on both sides: the source may be behind other rules as well.
+ * origin, or its `pass` names Set-Cookie, a `__Host-` cookie stays, and so does a Domain that
+ * covers the visible host, and a Path that is the same on both sides: the source may be behind
+ * other rules and hosts of the site as well.
  */
 export function rewriteCookie(value: string, fetched: FetchedUrl): string | undefined {
   if (setsOwnCookie(value)) return undefined;
@@ -83,17 +133,31 @@ export function rewriteCookie(value: string, fetched: FetchedUrl): string | unde
   const isOfHost = /^\s*__host-/i.test(pair);
   if (isConfined && isOfHost) return undefined;
   const keepsPath = !isConfined && (isOfHost || hasSamePaths(fetched));
+  const keepsDomain = !isConfined && !isOfHost;
   const kept = attributes.flatMap((attribute) => {
     const name = attributeName(attribute);
-    if (name === 'domain') return [];
+    const value = attribute.slice(attribute.indexOf('=') + 1).trim();
+    if (name === 'domain') return keepsDomain && coversHost(value, fetched) ? [attribute] : [];
     if (name !== 'path' || keepsPath) return [attribute];
-    return [` Path=${cookiePath(attribute.slice(attribute.indexOf('=') + 1).trim(), fetched)}`];
+    return [` Path=${cookiePath(value, fetched)}`];
   });
   const hasPath = kept.some((attribute) => attributeName(attribute) === 'path');
   // The default Path is the folder of the URL, which may lie above the rule's path, or belong to an
   // operation that shows the page.
   if (isConfined && !hasPath) kept.push(` Path=${folderPath(fetched)}`);
   return [pair, ...kept].join(';');
+}
+
+/**
+ * Whether the Domain of a cookie is the visible host or a domain above it (RFC 6265 §5.1.3).
+ * Browsers refuse the whole cookie for a Domain that it does not cover, and for a public suffix; a
+ * single label is one.
+ */
+function coversHost(domain: string, { origin }: FetchedUrl): boolean {
+  const { hostname } = new URL(origin);
+  const name = domain.replace(/^\./, '').toLowerCase();
+  if (name === hostname) return true;
+  return name.includes('.') && hostname.endsWith(`.${name}`) && ipv4Number(hostname) === undefined;
 }
 
 /** The default Path of the visible URL (RFC 6265 §5.1.4), or the rule's path if that is longer. */

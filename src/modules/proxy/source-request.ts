@@ -76,12 +76,7 @@ export async function sendToSource(
   };
   const isCopied = plan.mirror !== undefined && upgrade === undefined;
   const copy = isCopied ? mirror.copy(plan, request, sent, body !== undefined) : undefined;
-  const clientFields = (fields: FieldList, { source, target }: SourceTarget): FieldList =>
-    responseFields(
-      fields,
-      { plan, source, target, origin: request.origin, path: request.path },
-      via,
-    );
+  const clientFields = visibleFields(plan, request, via);
   let resends = -1;
   const sendTo: SendTo = (to, begun) => {
     resends += 1;
@@ -95,8 +90,8 @@ export async function sendToSource(
       // A 1xx has no content (RFC 9110 §8.6).
       interim:
         interim &&
-        ((status, fields) => {
-          interim(status, withoutFields(clientFields(fields, to), 'content-length'));
+        ((status, fields, version) => {
+          interim(status, withoutFields(clientFields({ fields, version }, to), 'content-length'));
         }),
       ...(begun !== undefined && { begun }),
     });
@@ -105,7 +100,7 @@ export async function sendToSource(
   const [only] = targets;
   if (sources.length === 1) {
     const answer = requireUsable(await sendTo(only));
-    return { answer, fields: clientFields(answer.fields, only), ownFields: undefined };
+    return { answer, fields: clientFields(answer, only), ownFields: undefined };
   }
   const ordered = balancer.order(plan, targets, request).slice(0, plan.retries + 1);
   const tried = { method, body, signal };
@@ -116,9 +111,17 @@ export async function sendToSource(
   const cookie = stickyCookie(plan, target, request);
   return {
     answer: requireUsable(answer),
-    fields: clientFields(answer.fields, target),
+    fields: clientFields(answer, target),
     ownFields: cookie === undefined ? undefined : ['Set-Cookie', cookie],
   };
+}
+
+/** Makes the fields that the client gets of an answer from a source. */
+function visibleFields(plan: FetchPlan, { origin, path }: ContentRequest, via: string) {
+  return (
+    answer: Pick<SourceResponse, 'fields' | 'version'>,
+    { source, target }: SourceTarget,
+  ): FieldList => responseFields(answer, { plan, source, target, origin, path }, via);
 }
 
 /**
@@ -195,21 +198,21 @@ function trackEnd(
 
 /**
  * Rejects an answer that no client could read: with a compressing transfer coding, which TE did not
- * request (RFC 9112 §6.1, §7.4) and which no field would name to the client, or with a status
- * beyond 599 (RFC 9110 §15), which HTTP/2 cannot carry.
+ * request (RFC 9112 §6.1, §7.4) and which no field would name to the client. Any status passes,
+ * also one beyond those of RFC 9110 §15, such as 999: its client knows it, or takes it for a 500.
  */
 function requireUsable(answer: SourceResponse): SourceResponse {
   const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
-  if (!isCompressed && answer.status <= lastStatus) return answer;
+  if (!isCompressed) return answer;
   answer.discard();
-  const what = isCompressed ? 'a transfer coding that was not requested' : 'an invalid status';
-  throw new Failure('bad_gateway', `The source answered with ${what}.`);
+  throw new Failure(
+    'bad_gateway',
+    'The source answered with a transfer coding that was not requested.',
+  );
 }
 
 /** All registered transfer codings (RFC 9112 §12.2) except chunked. */
 const compressing = /(?:^|[\s,])(?:deflate|(?:x-)?(?:gzip|compress))(?:[\s,;]|$)/i;
-
-const lastStatus = 599;
 
 /** The content of a request of any method: some servers search by that of a GET. */
 function bodyOf({ fields, body }: ContentRequest, bytesMax: number): Readable | undefined {

@@ -6,6 +6,7 @@ import net, { type AddressInfo, type Socket } from 'node:net';
 import { createHash, generateKeyPairSync, sign } from 'node:crypto';
 import type { TestContext } from 'node:test';
 import type { Cleaning } from '../../folder.ts';
+import { flags, frame, readFrame } from '../server/h2/raw-client.ts';
 import { parseCidr } from '../../../src/core/values/network/cidr.ts';
 import {
   createDialler,
@@ -96,6 +97,45 @@ export async function rawSource(
   });
   const { port } = server.address() as AddressInfo;
   return { origin: `http://127.0.0.1:${port}`, port };
+}
+
+/** Starts a server of HTTP/2 in the clear that sends raw frames for each request. */
+export async function rawHttp2Source(
+  t: TestContext,
+  answer: (socket: Socket, stream: number) => void,
+): Promise<number> {
+  const sockets = new Set<Socket>();
+  const server = net.createServer((socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.write(frame('SETTINGS', 0, 0));
+    let unread = Buffer.alloc(0);
+    let isGreeted = false;
+    socket.on('data', (chunk: Buffer) => {
+      unread = Buffer.concat([unread, chunk]);
+      if (!isGreeted) {
+        if (unread.length < 24) return;
+        unread = unread.subarray(24);
+        isGreeted = true;
+      }
+      for (let next = readFrame(unread); next !== undefined; next = readFrame(unread)) {
+        unread = unread.subarray(9 + next.payload.length);
+        const isAck = (next.flags & flags.ACK) !== 0;
+        if (next.type === 'SETTINGS' && !isAck) socket.write(frame('SETTINGS', flags.ACK, 0));
+        if (next.type === 'PING' && !isAck) socket.write(frame('PING', flags.ACK, 0, next.payload));
+        const isEnd = next.type === 'HEADERS' || next.type === 'DATA';
+        if (isEnd && (next.flags & flags.END_STREAM) !== 0) answer(socket, next.stream);
+      }
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(async () => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+    await once(server, 'close');
+  });
+  return (server.address() as AddressInfo).port;
 }
 
 /**

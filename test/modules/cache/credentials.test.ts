@@ -7,14 +7,15 @@ const identityFields = ['x-user', 'x-roles', 'x-country'];
 /** A source that names the client it answers, under some fields. */
 function naming(fields: Readonly<Record<string, string>>): Handler {
   return ({ headers }, response) => {
-    const { authorization, cookie, 'x-user': user, 'x-roles': roles, 'x-country': place } = headers;
-    const name = [authorization, cookie, user, roles, place].find((one) => one !== undefined);
+    const names = ['apikey', 'authorization', 'cookie', ...identityFields];
+    const name = names.map((one) => headers[one]).find((one) => one !== undefined);
     response.writeHead(200, { ETag: `"${String(name)}"`, ...fields }).end(`for ${String(name)}`);
   };
 }
 
 /** All fields by which a source can identify the client. */
 const credentials: readonly Readonly<Record<string, string>>[] = [
+  { apikey: 'sb_ann' },
   { authorization: 'Basic YW5u' },
   { cookie: 'session=ann' },
   { 'x-user': 'ann' },
@@ -25,7 +26,7 @@ const credentials: readonly Readonly<Record<string, string>>[] = [
 suite('a response to a request that identifies the client (RFC 9111 §3.5)', () => {
   for (const fields of credentials) {
     const [name = ''] = Object.keys(fields);
-    const options = { identityFields, enginedata: { pass: ['authorization', 'cookie'] } };
+    const options = { identityFields, enginedata: { pass: ['apikey', 'authorization', 'cookie'] } };
 
     test(`by ${name} is not stored`, async (t) => {
       const { ask } = await startRig(t, naming({ 'Cache-Control': 'max-age=3600' }), options);

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http from 'node:http';
-import net, { type AddressInfo, type Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { after, before, suite, test, type TestContext } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
-import { rawSource } from '../../core/outbound/sources.ts';
-import { fieldBlock, flags, frame, readFrame, uint32 } from '../../core/server/h2/raw-client.ts';
+import { rawHttp2Source, rawSource } from '../../core/outbound/sources.ts';
+import { fieldBlock, flags, frame, uint32 } from '../../core/server/h2/raw-client.ts';
 
 /**
  * How a source of HTTP/1 answers: what it sends at once, and what it does once the visitor has the
@@ -207,7 +207,7 @@ suite('what a visitor gets, and the cache stores, when a source ends', () => {
       socket.write(row?.first ?? '');
       void shown.promise.then(() => row?.then(socket));
     });
-    const port = await http2Source(t, (socket, stream) => {
+    const port = await rawHttp2Source(t, (socket, stream) => {
       asked += 1;
       const row = row2;
       const size = row?.contentLength;
@@ -281,42 +281,3 @@ suite('what a visitor gets, and the cache stores, when a source ends', () => {
     });
   }
 });
-
-/** A source that sends raw frames for each request. */
-async function http2Source(
-  t: TestContext,
-  answer: (socket: Socket, stream: number) => void,
-): Promise<number> {
-  const sockets = new Set<Socket>();
-  const server = net.createServer((socket) => {
-    sockets.add(socket);
-    socket.on('error', () => undefined);
-    socket.write(frame('SETTINGS', 0, 0));
-    let unread = Buffer.alloc(0);
-    let isGreeted = false;
-    socket.on('data', (chunk: Buffer) => {
-      unread = Buffer.concat([unread, chunk]);
-      if (!isGreeted) {
-        if (unread.length < 24) return;
-        unread = unread.subarray(24);
-        isGreeted = true;
-      }
-      for (let next = readFrame(unread); next !== undefined; next = readFrame(unread)) {
-        unread = unread.subarray(9 + next.payload.length);
-        const isAck = (next.flags & flags.ACK) !== 0;
-        if (next.type === 'SETTINGS' && !isAck) socket.write(frame('SETTINGS', flags.ACK, 0));
-        if (next.type === 'PING' && !isAck) socket.write(frame('PING', flags.ACK, 0, next.payload));
-        const isEnd = next.type === 'HEADERS' || next.type === 'DATA';
-        if (isEnd && (next.flags & END_STREAM) !== 0) answer(socket, next.stream);
-      }
-    });
-  });
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  t.after(async () => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-    await once(server, 'close');
-  });
-  return (server.address() as AddressInfo).port;
-}

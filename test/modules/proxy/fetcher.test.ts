@@ -187,8 +187,6 @@ suite('a page that cannot be fetched', () => {
   const meaningless = [
     '200 OK\r\nTransfer-Encoding: gzip',
     '200 OK\r\nTransfer-Encoding: gzip, chunked',
-    '600 Odd\r\nTransfer-Encoding: chunked',
-    '999 Denied\r\nTransfer-Encoding: chunked',
   ];
   for (const head of meaningless) {
     test(`fails with bad_gateway: ${head.replace('\r\n', ', ')}`, async (t) => {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Json } from '../../../src/core/values/json/json.ts';
-import { fetchPlan, sourceTargets } from '../../../src/modules/proxy/fetch-plan.ts';
+import { fetchPlan, iniSettings, sourceTargets } from '../../../src/modules/proxy/fetch-plan.ts';
 import {
   rewriteCookie,
   rewriteLinks,
@@ -24,6 +24,24 @@ function fetched(
   return { plan, ...way, origin: 'https://shop.example', path: asked };
 }
 
+/** An application of the ini file. */
+function applied(
+  source: string,
+  path: string,
+  asked: string,
+  more: { readonly host?: string } = {},
+): FetchedUrl {
+  const ini = {
+    ...{ connectTimeoutMs: undefined, bodyBytesMax: undefined, isCached: true },
+    ...{ proxyProtocol: undefined, mirror: undefined },
+  };
+  const rule = fetchRule({ as: 'application', source, ...more }, { path, [iniSettings]: ini });
+  const plan = fetchPlan(rule);
+  const [way] = sourceTargets(plan, { ...pathOf(asked), query: '' });
+  assert.ok(way !== undefined);
+  return { plan, ...way, origin: 'https://shop.example', path: asked };
+}
+
 const wildcard = fetched('http://src.example:8080/base/*', '/shop/*', '/shop/a/b');
 const root = fetched('http://src.example/*', '/*', '/a');
 const stripped = fetched('http://src.example/*', '/shop/*', '/shop/a/b');
@@ -39,6 +57,18 @@ const pageTrusted = fetched('http://src.example/login', '/login', '/login', ['Se
 const nameStart = fetched('http://src.example/b*', '/shop*', '/shop1');
 const below = fetched('http://src.example/api*', '/api', '/api');
 const inQuery = fetched('http://src.example/get?file=*', '/shop/*', '/shop/a');
+
+const app = applied('http://127.0.0.1:3000/', '/app/*', '/app/login');
+const site = applied('http://127.0.0.1:3000', '/*', '/login');
+const part = applied('http://127.0.0.1:3000', '/app/*', '/app/login');
+const renamed = applied('http://127.0.0.1:3000/', '/app/*', '/app/login', { host: 'app.test' });
+const clear = { ...app, origin: 'http://shop.example' };
+const internal = applied('http://app.internal/', '/app/*', '/app/', { host: 'source' });
+const page = applied('http://127.0.0.1:3000/app?key=s3cret', '/page', '/page');
+const deep = { ...root, origin: 'https://www.shop.example' };
+const deepPassed = { ...sameTrusted, origin: 'https://www.shop.example' };
+const deepPart = { ...siblings, origin: 'https://www.shop.example' };
+const address = { ...root, origin: 'http://127.0.0.1:8080' };
 
 suite('a Location of the source', () => {
   const cases: readonly (readonly [string, FetchedUrl, string, string])[] = [
@@ -60,11 +90,12 @@ suite('a Location of the source', () => {
     ['like the prefix', wildcard, '/basement', '/basement'],
     ['another port', wildcard, 'http://src.example/base/x', 'http://src.example/base/x'],
     [
-      'another scheme',
+      'the host that it got, in another scheme',
       wildcard,
       'https://src.example:8080/base/',
-      'https://src.example:8080/base/',
+      'https://shop.example/shop/',
     ],
+    ['another scheme, so another server', root, 'https://src.example/x', 'https://src.example/x'],
     ['another host', wildcard, 'https://pay.example/base/x', 'https://pay.example/base/x'],
     ['no URL', wildcard, 'http://[', 'http://['],
     ['mail', wildcard, 'mailto:a@b.example', 'mailto:a@b.example'],
@@ -85,7 +116,41 @@ suite('a Location of the source', () => {
     ['a visible path to encode', odd, '/bx', '/caf%C3%A9;%20x/x'],
     ['a star in the query', inQuery, '/get?file=b', '/get?file=b'],
   ];
-  for (const [what, place, sent, seen] of cases) {
+  const given: readonly (readonly [string, FetchedUrl, string, string])[] = [
+    ['the host that it got', app, 'http://shop.example/done', 'https://shop.example/app/done'],
+    ['in upper case', app, 'HTTPS://SHOP.example/done#a', 'https://shop.example/app/done#a'],
+    ['without scheme', app, '//shop.example/done?a=1', 'https://shop.example/app/done?a=1'],
+    ['visible already', app, 'https://shop.example/app/done', 'https://shop.example/app/done'],
+    ['visible, but for the scheme', app, 'http://shop.example/app', 'https://shop.example/app'],
+    ['another port', app, 'http://shop.example:81/done', 'http://shop.example:81/done'],
+    ['a host below it', app, 'https://a.shop.example/x', 'https://a.shop.example/x'],
+    ['its source', app, 'http://127.0.0.1:3000/done', 'https://shop.example/app/done'],
+    ['not by mail', app, 'mailto:a@shop.example', 'mailto:a@shop.example'],
+    ['the whole site', site, 'https://shop.example/x', 'https://shop.example/x'],
+    ['the whole site, in http', site, 'http://shop.example/x', 'https://shop.example/x'],
+    [
+      'two slashes',
+      site,
+      'http://shop.example//evil.example/',
+      'https://shop.example//evil.example/',
+    ],
+    ['its part of the site', part, 'http://shop.example/app/x', 'https://shop.example/app/x'],
+    ['another part of the site', part, 'http://shop.example/x', 'http://shop.example/x'],
+    ['the name that it got', renamed, 'http://app.test/done', 'https://shop.example/app/done'],
+    ['that name in https', renamed, 'https://app.test/done', 'https://shop.example/app/done'],
+    ['the host that it did not get', renamed, 'https://shop.example/x', 'https://shop.example/x'],
+    ['its own host in the clear', clear, 'http://127.0.0.1:3000/x', 'http://shop.example/app/x'],
+    ['a redirect to https', clear, 'https://shop.example/x', 'https://shop.example/app/x'],
+    [
+      'a visible redirect to https',
+      clear,
+      'https://shop.example/app/x',
+      'https://shop.example/app/x',
+    ],
+    ['a single page', page, 'http://shop.example/app?key=s3cret', 'https://shop.example/page'],
+    ['the scheme of a visitor', internal, 'https://app.internal/x', 'https://shop.example/app/x'],
+  ];
+  for (const [what, place, sent, seen] of [...cases, ...given]) {
     test(`${what}: ${sent} → ${seen}`, () => {
       assert.equal(rewriteUrl(sent, place), seen);
     });
@@ -101,6 +166,23 @@ suite('a Set-Cookie of the source', () => {
     ['plain, of a single page', one, 'a=b', 'a=b; Path=/page'],
     ['plain, at the start of a name', nameStart, 'a=b; Secure', 'a=b; Secure; Path=/shop'],
     ['domain', root, 'a=b; Domain=src.example; Secure', 'a=b; Secure'],
+    ['domain of the site', root, 'a=b; Domain=shop.example', 'a=b; Domain=shop.example'],
+    [
+      'domain above it',
+      deep,
+      'a=b; DOMAIN=.Shop.Example; Path=/',
+      'a=b; DOMAIN=.Shop.Example; Path=/',
+    ],
+    ['domain above it, passed', deepPassed, 'a=b; Domain=shop.example', 'a=b; Domain=shop.example'],
+    ['domain above it, confined', deepPart, 'a=b; Domain=shop.example', 'a=b; Path=/shop/'],
+    ['domain beside it', deep, 'a=b; Domain=evilshop.example', 'a=b'],
+    ['domain below it', root, 'a=b; Domain=www.shop.example', 'a=b'],
+    ['domain that ends like it', root, 'a=b; Domain=op.example', 'a=b'],
+    ['domain of all', root, 'a=b; Domain=example', 'a=b'],
+    ['domain that is no name', root, 'a=b; Domain=.', 'a=b'],
+    ['domain of an address', address, 'a=b; Domain=0.0.1', 'a=b'],
+    ['domain that is the address', address, 'a=b; Domain=127.0.0.1', 'a=b; Domain=127.0.0.1'],
+    ['domain twice', deep, 'a=b; Domain=x; Domain=shop.example', 'a=b; Domain=shop.example'],
     ['domain in any case', root, 'a=b;DOMAIN=.src.example;HttpOnly', 'a=b;HttpOnly'],
     ['domain without value', root, 'a=b; domain', 'a=b'],
     ['prefix', wildcard, 'a=b; Path=/base/', 'a=b; Path=/shop/'],
@@ -171,6 +253,7 @@ suite('Link and Refresh of the source', () => {
       '<//src.example:8080/base/a>; title="<//src.example:8080/base/b>"',
       '<https://shop.example/shop/a>; title="<//src.example:8080/base/b>"',
     ],
+    ['<https://src.example:8080/base/a>', '<https://src.example:8080/base/a>'],
     ['no link', 'no link'],
     ['<', '<'],
     // A title without an end extends to the end of the value.

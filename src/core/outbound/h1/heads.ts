@@ -97,6 +97,7 @@ function lengthOf(value: string, before: number | undefined): number {
 /** The head of a response. */
 interface ResponseHead {
   readonly status: number;
+  readonly version: '1.0' | '1.1';
   /** Name, value, name, value, as they were sent, in latin1. */
   readonly fields: readonly string[];
   /** Reads the content that follows. */
@@ -157,7 +158,8 @@ export function parseResponseHead(text: string, method: string): ResponseHead | 
     content.endsWithConnection ||
     connection === 'close' ||
     (minor === '0' && connection !== 'keep-alive');
-  return { status, fields, content, keepAliveSeconds: closes ? 0 : keepAliveSeconds };
+  const version = minor === '0' ? '1.0' : '1.1';
+  return { status, version, fields, content, keepAliveSeconds: closes ? 0 : keepAliveSeconds };
 }
 
 /** Reads a field that concerns framing; returns its value for later code, undefined if invalid. */

@@ -2,6 +2,7 @@ import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { TLSSocket } from 'node:tls';
 import type { OutgoingRequest, Control, ResponseHandler } from '../outgoing-request.ts';
+import type { HttpVersion } from '../../http/request.ts';
 import type { ConnectionInfo } from '../connection.ts';
 import { hasBrokenOff } from '../connection-end.ts';
 import { brokenAnswer, connectionClosed, isNotCarried, timedOut } from '../failure.ts';
@@ -39,6 +40,7 @@ interface SentContent {
 export class Http1Connection implements Control, ConnectionInfo {
   hasAnswered = false;
   hasBrokenOff = false;
+  httpVersion: HttpVersion = '1.1';
   rawHeaders: readonly string[] = [];
   rawTrailers: readonly string[] = [];
   /** How long the server keeps the connection while it is idle, as its last response says. */
@@ -194,6 +196,7 @@ export class Http1Connection implements Control, ConnectionInfo {
         this.#break();
         return;
       }
+      this.httpVersion = head.version;
       this.rawHeaders = head.fields;
       if (head.status === 101) {
         this.#handOver(handler, read.rest);

@@ -40,6 +40,7 @@ export class Http2Request {
       this.#fail(error);
     });
     this.#control = {
+      httpVersion: '2',
       abort: () => {
         this.#finish();
         this.#stream?.close(cancel);

@@ -2,15 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { failBody } from '../../http/content/broken-content.ts';
 import type { FieldList, Reply } from '../../http/reply.ts';
+import type { HttpVersion } from '../../http/request.ts';
 import type { Cancellation } from '../../values/cancellation.ts';
 import type { Failure } from '../../values/failure.ts';
-import type {
-  HttpVersion,
-  MessageHead,
-  Prepared,
-  RequestBody,
-  Sent,
-} from '../../pipeline/exchange.ts';
+import type { MessageHead, Prepared, RequestBody, Sent } from '../../pipeline/exchange.ts';
 import { preparedTextBytesMax } from '../limits.ts';
 import { sendContent, type ContentWays } from '../send-content.ts';
 import { canDiscardBody, hasBody } from '../../pipeline/body.ts';

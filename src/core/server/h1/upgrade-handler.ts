@@ -165,6 +165,7 @@ export class UpgradeHandler {
       const opened = await site.upgrade({
         ...incoming.target,
         method: upgrade.head.method,
+        version: upgrade.head.version,
         fields: withoutOwnCookies(incoming.fields),
         address: incoming.address,
         visitor,

@@ -37,7 +37,7 @@ const wideFields: ReadonlySet<string> = new Set([
 ]);
 
 /** Fields of a request with what a browser sends to the whole origin, and no script can read. */
-const credentials: ReadonlySet<string> = new Set(['authorization', 'cookie']);
+const credentials: ReadonlySet<string> = new Set(['apikey', 'authorization', 'cookie']);
 
 /** Whether a field of an answer, by its lower-case name, is about more than its page. */
 export function isWideField(name: string): boolean {

@@ -122,7 +122,7 @@ suite('a connection of HTTP/1.1', () => {
       const said: unknown[] = [];
       const interim = (...one: unknown[]): void => void said.push(one);
       assert.equal(await contentOf(await dialler.send(outbound(origin, { interim }))), 'hello');
-      assert.deepEqual(said, [[103, ['Link', '</a>']]]);
+      assert.deepEqual(said, [[103, ['Link', '</a>'], '1.1']]);
     }
   });
 
