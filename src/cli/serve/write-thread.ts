@@ -64,9 +64,10 @@ type Message =
     };
 
 /**
- * Runs a batch, or a large invalidate, import, publication or undo, in a thread of its own, with a store of its
- * own on the same folder, so that a hundred thousand rows delay no page. Rejects as runRevert,
- * runImport, runPublish, runUndo and runBatch do, or with `unavailable` if several wait already.
+ * Runs a batch, or a large invalidate, import, publication or undo, in a thread of its own, with a
+ * store of its own on the same folder, so that a hundred thousand rows delay no page. Rejects as
+ * runRevert, runImport, runPublish, runUndo and runBatch do, or with `unavailable` if several wait
+ * already.
  */
 export async function writeInThread<K extends Kind>(
   { folder, cluster }: { readonly folder: string; readonly cluster: Config['cluster'] },

@@ -1,6 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure, type Problem } from '../../core/values/failure.ts';
-import type { Json, JsonObject } from '../../core/values/json/json.ts';
+import type { Json } from '../../core/values/json/json.ts';
 import type { Store } from '../../core/log/store.ts';
 import { defineOperation, type Call } from '../../core/operations/operation.ts';
 import { problemsMember } from '../../core/operations/problems.ts';
@@ -16,7 +16,7 @@ import {
 import { batchNames, type BatchReport, type BatchRequest, type BatchResult } from './run-batch.ts';
 
 /** The parts that the operation needs. */
-export interface BatchParts extends Pick<ShadowParts, 'site'> {
+interface BatchParts extends Pick<ShadowParts, 'site'> {
   readonly store: Store;
   /** Runs a batch in another thread. Rejects as runBatch does. */
   readonly batchInThread: (request: BatchRequest) => Promise<BatchReport>;
@@ -210,9 +210,4 @@ async function withShadows(
 /** In the thread, rules were compared with each other in the middle of the batch. */
 function otherProblems({ problems = [] }: BatchResult): readonly Problem[] {
   return problems.filter(({ reason }) => reason !== 'shadowed');
-}
-
-/** The input of a batch as one object of the API, for a command. */
-export function batchInput(operations: readonly JsonObject[], dry: boolean): JsonObject {
-  return { operations, ...(dry && { dry }) };
 }

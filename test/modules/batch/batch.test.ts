@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { runHere } from '../../cli/here.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { transports } from '../status/transports.ts';
 
@@ -181,6 +184,17 @@ suite('batch', () => {
     assert.match(await read.text(), /"weight":9007199254740993/);
   });
 
+  test('takes as many bytes as other writes', async (t) => {
+    const site = await startSite(t);
+    const content = 'x'.repeat(1_000);
+    const operations = Array.from({ length: 600 }, (_, at) => ({
+      a: insertRule,
+      v: { path: `/p/${at}`, content },
+    }));
+    const { data } = await site.call(batch, { operations });
+    assert.equal(data.inserted, operations.length);
+  });
+
   test('names the page rules that a file hides', async (t) => {
     const ini = '[disk.site]\nroot = site\n';
     const site = await startSite(t, { ini, files: { 'site/a.html': 'a file' } });
@@ -188,5 +202,26 @@ suite('batch', () => {
       operations: [{ a: insertRule, v: { path: '/a.html', content: 'a' } }],
     });
     assert.equal(data.results[0].problems[0].reason, 'shadowed');
+  });
+
+  test('runs the lines of `import --batch`, at a server and in a data folder', async (t) => {
+    const site = await startSite(t);
+    const page = await addPage(site, '/old');
+    const file = join(site.folder, 'batch.ndjson');
+    const lines = [
+      { path: '/new', content: 'new' },
+      { a: editRule, v: { id: page.id, content: 'after', if_seq: page.seq } },
+    ];
+    await writeFile(file, lines.map((line) => `${JSON.stringify(line)}\n`).join(''));
+    const env = { WAYMARK_APIKEY: site.adminKey };
+    const run = (...words: string[]) => runHere(['import', '--batch', file, ...words], { env });
+    const dry = await run('--url', site.url, '--dry-run');
+    assert.equal(dry.out, 'dry run: inserted 1, edited 1, unchanged 0, failed 0\n');
+    const done = await run('--url', site.url);
+    assert.equal(done.out, 'inserted 1, edited 1, unchanged 0\n');
+    // The page has moved on, so the same lines fail as a whole.
+    const again = await run('--config', site.iniFile);
+    assert.equal(again.code, 1, again.err);
+    assert.match(again.err, /Operation 1 .*The record has changed/);
   });
 });

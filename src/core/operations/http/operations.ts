@@ -227,10 +227,12 @@ function requireMethod(operation: Operation, method: string): void {
  * longer than one that only reads.
  */
 export function operationBytesMax(
-  { effect, scope }: Pick<Operation, 'effect' | 'scope'>,
+  { name, effect, scope }: Pick<Operation, 'name' | 'effect' | 'scope'>,
   caller: Caller,
 ): number {
-  const isLarge = effect === 'writes' && scope !== undefined && canWrite(caller);
+  // The operations of a batch have scopes.
+  const hasScope = scope !== undefined || name === batchName;
+  const isLarge = effect === 'writes' && hasScope && canWrite(caller);
   return isLarge ? operationBodyBytesMax : readBodyBytesMax;
 }
 
