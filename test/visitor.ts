@@ -1,10 +1,11 @@
+import type { ClientAddress } from '../src/core/values/network/peer.ts';
 import { preferredLanguage } from '../src/core/http/representation/negotiation.ts';
 import { bucketOf } from '../src/modules/visitors/bucket.ts';
 import type { DeviceClass, User, Visitor } from '../src/core/http/visitor.ts';
 
 /** The properties of a visitor that a test sets; the others are unknown. */
 export interface VisitorTraits {
-  readonly address?: string;
+  readonly address?: ClientAddress;
   readonly nowMs?: number;
   /** Accept-Language. */
   readonly lang?: string | undefined;

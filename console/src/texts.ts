@@ -564,6 +564,7 @@ export const texts = {
     recent: (good: number, all: number) => `${good} of the newest ${all} attempts`,
     median: 'Median',
     lastAttempt: 'Last attempt',
+    nextBatch: 'The next batch leaves in',
     deliveries: 'Deliveries',
     delivery: 'Delivery',
     noDeliveries: 'No attempts yet.',

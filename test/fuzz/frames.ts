@@ -8,7 +8,7 @@ import { encodeFields } from '../../src/core/server/h2/hpack/encoder.ts';
 import { Http2Connection } from '../../src/core/server/h2/connection.ts';
 import { http2ConcurrentStreamsMax } from '../../src/core/server/h2/limits.ts';
 import { SharedBytes } from '../../src/core/server/h2/shared-bytes.ts';
-import type { Stream } from '../../src/core/server/h2/stream.ts';
+import type { Stream, BytesTaken } from '../../src/core/server/h2/stream.ts';
 import { extensionCases } from '../core/server/h2/corpus/extensions.ts';
 import { frameCases } from '../core/server/h2/corpus/frames.ts';
 import { hpackCases } from '../core/server/h2/corpus/hpack.ts';
@@ -64,7 +64,7 @@ function bytesOfClient(): Buffer {
 
 /** Sends bytes in pieces to a connection that answers, and that ends by itself or is closed. */
 function converse(bytes: Buffer): void {
-  const taken: (() => void)[] = [];
+  const taken: BytesTaken[] = [];
   let written: Buffer = Buffer.alloc(0);
   let counted = 0;
   const windows = new SharedBytes(2 ** 27);
@@ -100,10 +100,10 @@ function converse(bytes: Buffer): void {
     // The first connections run before V8 has compiled the code.
     if (connections > 1_000) assert.ok(usedMs < pieceMs, `a piece took ${usedMs} ms`);
     assert.ok(connection.streams.size <= http2ConcurrentStreamsMax);
-    if (random.chance(0.5)) for (const done of taken.splice(0)) done();
+    if (random.chance(0.5)) for (const done of taken.splice(0)) done(true);
     at += size;
   }
-  for (const done of taken.splice(0)) done();
+  for (const done of taken.splice(0)) done(true);
   connection.close();
   assert.equal(connection.streams.size, 0, 'a stream outlives its connection');
   assert.ok(written.length === 0, 'the last frame is not whole');

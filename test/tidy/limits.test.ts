@@ -78,7 +78,7 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
   fetches: [count(fetchesPerAddressMax)],
   ranges: [count(rangesMax)],
   http2_streams: [count(h2.http2StreamsMax), count(h2.http2ConcurrentStreamsMax)],
-  http2_resets: [count(h2.http2ResetsMax), seconds(h2.http2CountingMs)],
+  http2_resets: [count(h2.http2ResetsMax), count(h2.http2ResetsPerSecond)],
   http2_pings: [count(h2.http2IdleFramesMax), seconds(h2.http2CountingMs)],
   http2_frames: [count(h2.http2InvalidFramesMax), count(h2.http2TinyPiecesMax)],
   http2_heads: [seconds(server.headersTimeoutMs)],

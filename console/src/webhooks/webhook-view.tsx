@@ -16,7 +16,7 @@ import {
   When,
 } from '../components/ui.tsx';
 import { DeliveryPanes } from './deliveries.tsx';
-import { StateTag, type Health } from './health.tsx';
+import { NextBatch, StateTag, type Health } from './health.tsx';
 
 const t = texts.webhooks;
 
@@ -79,6 +79,7 @@ function Facts({ health }: { health: Health }) {
         <br />
         {t.events}: {health.event.join(', ')}
       </p>
+      <NextBatch health={health} />
       <dl class="tiles">
         <Tile name={t.seq} value={health.seq.toLocaleString()} />
         <Tile name={t.backlog} value={shortCount(queued + waiting)}>

@@ -6,7 +6,7 @@ import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
 import { Busy, Fault, msText, ScreenHead, When } from '../components/ui.tsx';
 import { EventForm } from './event-form.tsx';
-import { StateTag, type Health } from './health.tsx';
+import { NextBatch, StateTag, type Health } from './health.tsx';
 import { WebhookForm } from './webhook-form.tsx';
 import { WebhookView } from './webhook-view.tsx';
 import './webhooks.css';
@@ -204,6 +204,7 @@ function HookCard({ hook }: { hook: Health }) {
           <dd>{recent.attempts === 0 ? '–' : msText(recent.ms)}</dd>
         </div>
       </dl>
+      <NextBatch health={hook} />
       {last === undefined ? null : (
         <p class="note">
           {t.lastAttempt} <When time={last.at} />

@@ -1,13 +1,12 @@
 import { addressNetwork } from '../values/network/cidr.ts';
 import { Failure } from '../values/failure.ts';
-import type { Caller } from '../values/key.ts';
 import type { LimitName } from '../values/limit.ts';
 
 /**
  * Who takes a part of a limit: a caller, who counts by its key, or by its network without one; or
  * the name of something else, such as a receiver of webhooks.
  */
-export type Sharer = Pick<Caller, 'keyId' | 'address'> | string;
+export type Sharer = { readonly keyId: string | undefined; readonly address: string } | string;
 
 /** The sizes of a limit that all clients of a process share. */
 export interface Shares {
@@ -238,9 +237,7 @@ export class SharedLimit {
 
   #capOf(client: Sharer): number {
     const { perAddressMax = Infinity } = this.#shares;
-    // A unix socket has no address: its proxy represents many clients.
-    const hasAddress = isWithoutKey(client) && client.address !== '';
-    return hasAddress ? perAddressMax : Infinity;
+    return isWithoutKey(client) ? perAddressMax : Infinity;
   }
 
   #refusal(client: Sharer, name: string, amount: number): Failure {
@@ -408,7 +405,7 @@ function abortReason(signal: AbortSignal | undefined): Error {
   return reason instanceof Error ? reason : new Error('the request has ended', { cause: reason });
 }
 
-function isWithoutKey(client: Sharer): client is Pick<Caller, 'keyId' | 'address'> {
+function isWithoutKey(client: Sharer): client is Exclude<Sharer, string> {
   return typeof client !== 'string' && client.keyId === undefined;
 }
 

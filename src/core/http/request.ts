@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { ClientAddress } from '../values/network/peer.ts';
 import type { RequestPath } from '../values/path.ts';
 import type { Visitor } from './visitor.ts';
 import type { FieldList, Recipient } from './reply.ts';
@@ -41,7 +42,7 @@ export interface ContentRequest extends RequestTarget, Recipient {
   readonly version?: HttpVersion;
   readonly fields: Fields;
   /** The address of the client: the peer's, or the one in a trusted proxy's fields. */
-  readonly address: string;
+  readonly address: ClientAddress;
   /** The visitor at that address. */
   readonly visitor: Visitor;
   /** The content of the request as a stream; undefined without content. */

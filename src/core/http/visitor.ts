@@ -1,4 +1,5 @@
 import type { ClientIdentity } from '../values/network/client-certificate.ts';
+import type { ClientAddress } from '../values/network/peer.ts';
 
 /** The unit of percentages: 100 % is a million. */
 export const millionths = 1_000_000;
@@ -52,8 +53,8 @@ export const needsLocation: VisitorNeeds = { user: false, location: true };
  * is computed when it is first used, and only once.
  */
 export interface Visitor {
-  /** The address of the client, also behind trusted proxies; empty if it is unknown. */
-  readonly address: string;
+  /** The address of the client, also behind trusted proxies. */
+  readonly address: ClientAddress;
   /** The time of the request, in milliseconds since 1970. */
   readonly nowMs: number;
   /** The preferred language tag in lower case; undefined if the request names none. */

@@ -3,10 +3,10 @@ import { openShared } from './environment.ts';
 import { silenceDiskFullErrors } from './folder/full-disk.ts';
 
 /** Version of the layout below. A data folder with a newer version is refused. */
-export const schemaVersion = 10;
+export const schemaVersion = 11;
 
 /** Older versions that this one can open: opening a folder adds the missing databases. */
-export const extensibleVersions: readonly number[] = [3, 4, 5, 6, 7, 8, 9];
+export const extensibleVersions: readonly number[] = [3, 4, 5, 6, 7, 8, 9, 10];
 
 /** The first version in which keys with several candidates are marked: see index-entries.ts. */
 export const markedVersion = 5;
@@ -16,6 +16,8 @@ export const namesVersion = 9;
 
 /** The first version whose indexes of rows have date-times as instants. */
 export const instantsVersion = 10;
+/** The first version with the states of drafts. */
+export const statesVersion = 11;
 
 /** The value of `application` in `meta` in a data folder of Waymark. */
 export const applicationMark = 'waymark';
@@ -96,6 +98,8 @@ export interface Databases {
   readonly indexbuild: Database<string, Uint8Array>;
   /** Id → SiteDraft. */
   readonly draft: Database<string, Uint8Array>;
+  /** State and id of a draft → nothing: see drafts-reads.ts. */
+  readonly draftstate: Database<string, Uint8Array>;
   /** Name → id of the latest draft that has it. */
   readonly draftname: Database<string, Uint8Array>;
   /** Draft, database and key → what the draft changes there: see drafts/draft-entries.ts. */
@@ -237,6 +241,7 @@ export function openDatabases(environment: RootDatabase): Databases {
     tablecount: named('tablecount'),
     indexbuild: named('indexbuild'),
     draft: named('draft'),
+    draftstate: named('draftstate'),
     draftname: named('draftname'),
     draftentry: named('draftentry'),
     draftrecord: named('draftrecord'),

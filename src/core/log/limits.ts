@@ -69,8 +69,6 @@ export const appliedMsMax = 5_000;
 export const appliedPollMs = 5;
 /** Values whose latest event is in the cache that limits how often `emit` raises events. */
 export const emittedRememberedMax = 10_000;
-/** Characters of the log that a digest reads in one turn of the event loop. */
-export const digestSliceCharactersMax = 4 * MIB;
 
 /** Bytes of a string that decide its place in an index. */
 export const indexedStringBytesMax = 400;

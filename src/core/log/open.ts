@@ -12,11 +12,12 @@ import {
   openDatabases,
   openEnvironment,
   schemaVersion,
+  statesVersion,
   type Databases,
 } from './databases.ts';
 import { createDeliveryLog } from '../../modules/webhooks/log/delivery-log.ts';
 import { createLocalDeliveryWriter } from './shared/delivery-writer.ts';
-import { createDraftReads } from '../../modules/drafts/log/draft-reads.ts';
+import { createDraftReads, putDraftStates } from '../../modules/drafts/log/draft-reads.ts';
 import { refreshDraftedRows } from './write/write-puts.ts';
 import { backUp } from '../../modules/upkeep/backup.ts';
 import {
@@ -64,7 +65,8 @@ import {
   TaskTurn,
 } from '../../modules/cluster/log/task-turn.ts';
 import type { SharedFollower } from '../../modules/cluster/log/shared-follower.ts';
-import type { Reads, SharedPart, Store, StoreCounts } from './store.ts';
+import { Snapshots } from './snapshot.ts';
+import type { DraftPlace, Reads, SharedPart, Store, StoreCounts } from './store.ts';
 import { transactSync } from './environment.ts';
 import { verifyData } from '../../modules/upkeep/verify/verify.ts';
 
@@ -124,6 +126,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const deliveryWriter = shared?.writer ?? createLocalDeliveryWriter(databases, queue);
   const turn = shared?.turn;
   const deliveries = createDeliveryLog(databases, reads, { newId, writer: deliveryWriter, turn });
+  const snapshots = new Snapshots(databases);
   const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
   let closing: Promise<void> | undefined;
 
@@ -141,6 +144,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     changesAfter: (families, seq, signal) => feed.next(families, seq, signal),
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     inDraft: (draft) => createDraftReads(databases, draft),
+    inSnapshot: (read, draft) => snapshots.run((then) => read(readsOf(then, draft))),
     deliveries,
     rowLog,
     outbox,
@@ -164,11 +168,15 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     },
     close() {
       feed.close();
-      closing ??= closeAll(databases, { shared, queue, pages });
+      closing ??= closeAll(databases, { shared, queue, pages, snapshots });
       return closing;
     },
   };
   return store;
+}
+
+function readsOf(databases: Databases, draft: DraftPlace | undefined): Reads {
+  return draft === undefined ? createReads(databases) : createDraftReads(databases, draft);
 }
 
 /** Refuses further writes at once; resolves when all is closed. */
@@ -178,10 +186,12 @@ async function closeAll(
     shared,
     queue,
     pages,
+    snapshots,
   }: {
     readonly shared: OpenShared | undefined;
     readonly queue: WriteQueue;
     readonly pages: PageChecks;
+    readonly snapshots: Snapshots;
   },
 ): Promise<void> {
   if (shared !== undefined) {
@@ -190,7 +200,7 @@ async function closeAll(
     await shared.follower.stop();
     await shared.shared.close();
   }
-  await Promise.all([queue.close(), pages.stop()]);
+  await Promise.all([queue.close(), pages.stop(), snapshots.close()]);
   await environment.close();
 }
 
@@ -406,6 +416,7 @@ function makeDatabases(environment: RootDatabase, { newId, layoutChanged }: Make
     former = Number(meta.get('schema') ?? schemaVersion);
     if (former < markedVersion) putSeveralMarks(databases);
     if (former < namesVersion) putRuleAssets(databases);
+    if (former < statesVersion) putDraftStates(databases);
     if (former < instantsVersion) refreshDraftedRows(databases, refreshInstants(databases));
     refreshWords(databases);
     if (meta.get('schema') !== String(schemaVersion)) {

@@ -60,7 +60,7 @@ export function createReads(
     ruleAt: (id, seq) => past.ruleAt(id, seq),
     rows,
     change,
-    rowBytes: (seq) => rowBytes(databases, seq),
+    ...createRecordPlaces(databases),
     inForce: (seq) => !mark.doesExist(seq),
     txnSeqs(name) {
       const [first, last] = txn.get(keyOf(name))?.split(' ').map(Number) ?? [];
@@ -91,6 +91,13 @@ export function createReads(
     ...createDraftsReads(databases),
     ...rowReads,
     seq: () => Number(meta.get('seq') ?? 0),
+  };
+}
+
+function createRecordPlaces(databases: Databases): Pick<Reads, 'rowSeqs' | 'rowBytes'> {
+  return {
+    rowSeqs: (id) => rowSeqs(databases, id),
+    rowBytes: (seq) => rowBytes(databases, seq),
   };
 }
 
@@ -175,9 +182,13 @@ function historySeqs(
   );
 }
 
+/** The seqs of all rows of a record, oldest first. */
+export function rowSeqs(databases: Databases, id: string): readonly number[] {
+  return historySeqs(databases, id, { from: 0, below: seqMax });
+}
+
 function historyBytes(databases: Databases, id: string): number {
-  const seqs = historySeqs(databases, id, { from: 0, below: seqMax });
-  return seqs.reduce((sum, seq) => sum + rowBytes(databases, seq), 0);
+  return rowSeqs(databases, id).reduce((sum, seq) => sum + rowBytes(databases, seq), 0);
 }
 
 /** The length of a row of the log in bytes; 0 if it does not exist. */

@@ -47,6 +47,9 @@ export interface StoredVkClaim extends VkClaim {
   readonly seq: number;
 }
 
+/** A draft as the store names it. */
+export type DraftPlace = Pick<SiteDraft, 'id' | 'insertedSeq'>;
+
 /** Seqs from `first` to `last`, both included. */
 export interface SeqRange {
   readonly first: number;
@@ -230,6 +233,11 @@ export interface Reads extends TreeReads {
   ): readonly HistoryRow[];
   /** All rows of a revertible record, oldest first; up to and including `upTo`, if given. */
   rows(family: Family, id: string, upTo?: number): readonly Change[];
+  /**
+   * The seqs of all rows of a record, oldest first; in a draft, those of the draft come behind the
+   * live ones, in the order in which they apply.
+   */
+  rowSeqs(id: string): readonly number[];
   /** A row of the log; undefined for a seq that it has not reached. */
   change(seq: number): Change | undefined;
   /** Bytes of a row of the log as it is stored; 0 for a seq that it has not reached. */
@@ -323,8 +331,8 @@ export interface Reads extends TreeReads {
   draft(id: string): SiteDraft | undefined;
   /** The latest draft that has a name: the open one, if there is one. */
   draftNamed(name: string): SiteDraft | undefined;
-  /** All drafts in the order of their ids, after `after`. */
-  draftsAfter(after: string): Iterable<SiteDraft>;
+  /** The drafts of a state in the order of their ids, after `after`. */
+  draftsIn(state: SiteDraft['state'], after?: string): Iterable<SiteDraft>;
   /** The records that an open draft changes, of one family after the other, by their ids. */
   draftRecords(draft: SiteDraft, after?: DraftedRecordName): Iterable<DraftedRecord>;
   /** Seq of the newest change; 0 for an empty log. */
@@ -503,7 +511,13 @@ export interface Store extends Reads {
    * The reads of an open draft: the state of today with its changes on top. A moment of the past
    * has no draft: the reads of one do not know it.
    */
-  inDraft(draft: Pick<SiteDraft, 'id' | 'insertedSeq'>): Reads;
+  inDraft(draft: DraftPlace): Reads;
+  /**
+   * Runs a read that takes several turns of the event loop: all that it reads is of the state in
+   * which the log is now. It waits for nothing but its turns. Rejects as `read` does, and with
+   * `unavailable` if the store is closed.
+   */
+  inSnapshot<T>(read: (reads: Reads) => Promise<T>, draft?: DraftPlace): Promise<T>;
   /** The queues of the hooks, and the attempts at their messages. */
   readonly deliveries: Deliveries;
   /** The rows of the log for other nodes, and from them. */

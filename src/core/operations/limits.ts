@@ -30,8 +30,6 @@ export const largeWriteWaitMs = 600_000;
 export const changesRowsMax = 200;
 /** Rows of the log that one page of change.list examines. */
 export const changesExaminedMax = 20_000;
-/** Rows of the log that it examines in one turn of the event loop. */
-export const listSliceChanges = 500;
 /** Days that an answer of breadcrumb.visits or visit.summary covers. */
 export const visitDaysMax = 3_660;
 /** Breadcrumbs in an answer of breadcrumb.visits, and pages in one of visit.summary. */
@@ -39,5 +37,3 @@ export const visitedKeysDefault = 100;
 export const visitedKeysMax = 1_000;
 /** Attempts of a webhook that server.subscribe compares. */
 export const watchedAttemptsMax = 100;
-/** Nodes of userinterface.tree for which one turn of the event loop searches hidden rules. */
-export const shadowedNodesPerTurn = 20;

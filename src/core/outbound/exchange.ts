@@ -92,9 +92,13 @@ export class OutboundExchange implements ResponseHandler {
     if (signal.aborted) this.#abort();
   }
 
+  get isOver(): boolean {
+    return this.#ended || this.#failure !== undefined;
+  }
+
   /** Limits the wait for a connection, including the queue of the pool. */
   startWithin(timeoutMs: number): void {
-    if (this.#controller !== undefined || this.#ended || this.#failure !== undefined) return;
+    if (this.#controller !== undefined || this.isOver) return;
     this.#waiting = setTimeout(() => {
       this.#giveUp(
         new Failure('gateway_timeout', 'The source is too busy: no connection was free in time.'),
@@ -233,7 +237,7 @@ export class OutboundExchange implements ResponseHandler {
   };
 
   #giveUp(failure: Failure): void {
-    if (this.#ended || this.#failure !== undefined) return;
+    if (this.isOver) return;
     this.#fail(failure);
     this.#controller?.abort(failure);
   }

@@ -89,6 +89,10 @@ export class OneShotRequest implements ResponseHandler {
     if (signal?.aborted === true) this.#cancel();
   }
 
+  get isOver(): boolean {
+    return this.#isOver;
+  }
+
   onRequestStart(controller: Control): void {
     this.#controller = controller;
     this.#wasUsed = this.connection?.hasAnswered === true;

@@ -47,6 +47,8 @@ export interface Control {
 export interface ResponseHandler {
   /** Set by the client before `onRequestStart`. */
   connection?: ConnectionInfo;
+  /** Whether it has ended or was cancelled: such a request is not sent any more. */
+  readonly isOver: boolean;
   /** Called right before the first byte is sent; it may abort the request. */
   onRequestStart(control: Control): void;
   /** Called when bytes of a response arrive. */

@@ -1,10 +1,11 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
 import type { HttpVersion } from '../http/request.ts';
 import type { Cancellation } from '../values/cancellation.ts';
 import type { Failure } from '../values/failure.ts';
-import type { Peer } from './peer.ts';
+import type { Peer } from '../values/network/peer.ts';
 
 /** The head of a request as it was sent, from any parser. */
 export interface MessageHead {
@@ -41,8 +42,10 @@ export interface Arrived {
 
 /** A request for another protocol on its connection, or on its stream of HTTP/2. */
 export interface UpgradeRequest extends Arrived {
-  /** The connection, or the stream. */
+  /** The connection, or the stream; with content, a stream over the connection. */
   readonly socket: Duplex;
+  /** The connection of HTTP/1.1, whose earlier answers come first; undefined for a stream. */
+  readonly connection?: Socket;
   /** The content; undefined for a request that announces none. */
   readonly body: RequestBody | undefined;
   /** What the client has sent behind the head, or behind the content. */

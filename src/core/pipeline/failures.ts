@@ -8,6 +8,7 @@ import type { LimitLog } from '../report/limit-log.ts';
 import { reasonOf, type Log } from '../report/log.ts';
 import { docsOf } from '../operations/http/failure-docs.ts';
 import { STATUS_CODES } from '../server/h1/node-http.ts';
+import type { ClientAddress } from '../values/network/peer.ts';
 
 /** A failure in an envelope (docs/design/failures.md#failures). */
 interface FailureMember {
@@ -36,7 +37,7 @@ export interface FailureLogs {
 export function loggedFailure(
   { log, limits, newId }: FailureLogs,
   thrown: unknown,
-  address: string,
+  address: ClientAddress,
 ): { readonly failure: Failure; readonly id: string } {
   const failure = failureFrom(thrown);
   const id = newId();

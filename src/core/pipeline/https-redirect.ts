@@ -7,7 +7,7 @@ import { servicePath } from '../values/path.ts';
 import { challengePath } from '../../modules/acme/challenge.ts';
 import type { Certificates } from '../server/tls/certificates.ts';
 import type { Arrived } from './exchange.ts';
-import { isSecure, type Peer } from './peer.ts';
+import type { Peer } from '../values/network/peer.ts';
 
 /** The site over TLS. */
 interface SecureSite {
@@ -31,7 +31,7 @@ export function redirectToHttps(
 ): Reply | undefined {
   const { tls, server } = config;
   if (port === undefined || !tls.httpRedirect || origin.startsWith('https:')) return undefined;
-  if (peer.remoteAddress === undefined || path.startsWith(challengePath)) return undefined;
+  if (peer.listener === 'unix' || path.startsWith(challengePath)) return undefined;
   if (servicePath(path, server.base) === '/health') return undefined;
   const host = origin.slice('http://'.length).replace(/:\d+$/, '');
   if (certificates.isPendingFor(host)) return undefined;
@@ -71,7 +71,7 @@ function secureOrigin(
  * §7.2), and not if the answer already has the field.
  */
 export function withHsts(reply: Reply, { hsts }: Config['tls'], peer: Peer): Reply {
-  if (hsts === undefined || !isSecure(peer)) return reply;
+  if (hsts === undefined || peer.tls === undefined) return reply;
   if (replyField(reply, 'strict-transport-security') !== undefined) return reply;
   return { ...reply, fields: [...reply.fields, 'Strict-Transport-Security', hsts] };
 }

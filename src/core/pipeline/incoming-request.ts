@@ -1,5 +1,5 @@
-import { cgiName } from '../http/reading/fields.ts';
-import { isTrustedPeer } from '../http/reading/forwarded.ts';
+import { cgiName, withoutSpellings } from '../http/reading/fields.ts';
+import type { FieldList } from '../http/reply.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
 import { parseRequest, type ValidatedRequest } from '../http/reading/target.ts';
 import type { ClientIdentity } from '../values/network/client-certificate.ts';
@@ -8,7 +8,7 @@ import { hasOwnKey, keyPrefix, type Caller } from '../values/key.ts';
 import { identityFieldsOf, type ProxyClaims } from '../../modules/visitors/visitor.ts';
 import type { Serving } from './serving.ts';
 import type { Arrived } from './exchange.ts';
-import { isSecure, type Peer } from './peer.ts';
+import { schemeOf, type Peer } from '../values/network/peer.ts';
 import { clientIdentity } from '../../modules/access/client-authorities.ts';
 
 /** A validated request, with the claims of a trusted proxy about its client. */
@@ -32,7 +32,6 @@ export function acceptRequest(
   { head, peer }: Arrived,
   known?: RequestTarget,
 ): IncomingRequest {
-  const peerAddress = peer.remoteAddress ?? '';
   const validated = withBearerKey(
     parseRequest(
       {
@@ -40,8 +39,8 @@ export function acceptRequest(
         target: head.url,
         httpVersion: head.version,
         rawFields: head.fields,
-        secure: isSecure(peer),
-        peerAddress,
+        scheme: schemeOf(peer),
+        peer,
       },
       config.server,
       known,
@@ -52,9 +51,9 @@ export function acceptRequest(
   if (identityFields.length === 0) return { ...validated, claims: noClaims, certificate };
   // Removes fields that only a trusted proxy may send, so that no source believes a client. A
   // trusted proxy's own spelling stays; other spellings of the name are the client's.
-  const isTrusted = isTrustedPeer(peerAddress, config.server.trustProxy);
-  const fields = without(validated.fields, identityFields, isTrusted ? identityFields : []);
-  if (!isTrusted) return { ...validated, fields, claims: noClaims, certificate };
+  const { isOfProxy } = validated;
+  const fields = without(validated.fields, identityFields, isOfProxy ? identityFields : []);
+  if (!isOfProxy) return { ...validated, fields, claims: noClaims, certificate };
   const { userHeader, rolesHeader } = config.auth;
   const { countryHeader, regionHeader, cityHeader } = config.geo;
   const valueOf = (name: string | undefined) => (name === undefined ? undefined : fields[name]);
@@ -68,8 +67,8 @@ export function acceptRequest(
   return { ...validated, fields, claims, certificate };
 }
 
-function certificateReader(peer: Peer, origin: string): IncomingRequest['certificate'] {
-  return isSecure(peer) ? () => clientIdentity(peer, origin) : undefined;
+function certificateReader({ tls }: Peer, origin: string): IncomingRequest['certificate'] {
+  return tls && (() => clientIdentity(tls, origin));
 }
 
 const bearerKey = new RegExp(`^bearer +(${keyPrefix}[A-Za-z0-9_-]+)$`, 'i');
@@ -158,6 +157,14 @@ export function withoutUser(incoming: IncomingRequest): IncomingRequest {
   const claims = { ...incoming.claims, user: undefined, roles: undefined };
   const fields = without(incoming.fields, ['authorization', 'cookie'], []);
   return { ...incoming, fields, claims, certificate: undefined };
+}
+
+/**
+ * Returns the trailer fields of a request without those that only a trusted proxy may send, in any
+ * spelling: a proxy sends them in the header.
+ */
+export function trailersOf({ config }: Serving, trailers: FieldList): FieldList {
+  return withoutSpellings(trailers, identityFieldsOf(config));
 }
 
 /** Returns fields without some names, in any spelling except those in `kept`. */

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { splitHead } from '../http/reading/head.ts';
 import { unencodedStatus } from '../http/reading/refusals.ts';
@@ -10,7 +9,7 @@ import { runInSpan } from '../report/trace.ts';
 import type { Arrival, Arrived, Exchange, Prepared } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
 import { writeAndClose } from '../server/h1/refusal.ts';
-import { isSecure, peerAddress, schemeOf } from './peer.ts';
+import { schemeOf, type ClientAddress, type Peer } from '../values/network/peer.ts';
 import { preparableRequest, type PreparableRequest } from './preparable-request.ts';
 import { withOwnId, type PreparedReplies } from './prepared.ts';
 import type { RequestLog, RequestStart } from './record/request-log.ts';
@@ -76,7 +75,7 @@ export class RequestHandler {
     const { nowMs } = start.moment;
     const isWhole = exchange.failure === undefined;
     const request = isWhole ? preparableRequest(head, schemeOf(peer)) : undefined;
-    const address = peerAddress(peer);
+    const { address } = peer;
     const known = request && this.#known(request, start, address, prepared);
     const free = known && this.#hold(known, address);
     if (request === undefined || known === undefined || free === undefined) {
@@ -94,7 +93,7 @@ export class RequestHandler {
   #known(
     request: PreparableRequest,
     { moment }: RequestStart,
-    address: string,
+    address: ClientAddress,
     prepared: PreparedReplies,
   ): Prepared | undefined {
     const known = prepared.find(request, moment, address);
@@ -105,23 +104,26 @@ export class RequestHandler {
   }
 
   /** Refuses a request that could not be read; `head` is what has arrived of its head. */
-  refuse(socket: Duplex, thrown: Failure, head: string): void {
+  refuse(
+    { socket, peer }: { readonly socket: Duplex; readonly peer: Peer },
+    thrown: Failure,
+    head: string,
+  ): void {
     const { requestLog, now } = this.#parts;
-    const address = peerAddress(socket);
-    const reply = this.#refusal(thrown, head, socket as Socket);
+    const { address } = peer;
+    const reply = this.#refusal(thrown, head, peer);
     const bytes = writeAndClose(socket, reply, now());
     requestLog.recordRefused(head, this.start(), reply, { address, bytes });
   }
 
-  #refusal(thrown: Failure, head: string, socket: Socket): Reply {
+  #refusal(thrown: Failure, head: string, peer: Peer): Reply {
     try {
       if (thrown.status !== unencodedStatus) throw thrown;
-      const peer = { peerAddress: socket.remoteAddress ?? '', secure: isSecure(socket) };
-      const arrived = { ...splitHead(head), httpVersion: '1.1', ...peer };
+      const arrived = { ...splitHead(head), httpVersion: '1.1', scheme: schemeOf(peer), peer };
       const { target } = parseRequest(arrived, this.#parts.serving().config.server);
       return respelledReply(target, 'none');
     } catch (refused) {
-      const { failure, id } = loggedFailure(this.#parts, refused, peerAddress(socket));
+      const { failure, id } = loggedFailure(this.#parts, refused, peer.address);
       return contentFailure(failure, id, undefined);
     }
   }
@@ -130,7 +132,7 @@ export class RequestHandler {
    * Counts the content of a prepared answer as unread until the returned function is called.
    * Undefined if that is too much: the request then gets the refusal of any other.
    */
-  #hold({ content }: Prepared, address: string): (() => void) | undefined {
+  #hold({ content }: Prepared, address: ClientAddress): (() => void) | undefined {
     if (typeof content !== 'object') return releaseNothing;
     const holder = { keyId: undefined, address };
     try {
@@ -162,7 +164,7 @@ export class RequestHandler {
     const answer = async (): Promise<void> => {
       const reply = withHsts(await responder.reply(), moment.serving.config.tls, peer);
       if (request !== undefined) {
-        prepared.keep(request, moment, { reply, address: peerAddress(peer) });
+        prepared.keep(request, moment, { reply, address: peer.address });
       }
       const { cut, bytes } = await responder.send(reply);
       const { address, caller, incoming } = responder;

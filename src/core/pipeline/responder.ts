@@ -26,12 +26,13 @@ import {
   callerOf,
   hasKey,
   countForRates,
+  trailersOf,
   type IncomingRequest,
 } from './incoming-request.ts';
 import { sentAccept, type Arrived, type Exchange, type Sent } from './exchange.ts';
 import { previewReply } from '../../modules/drafts/preview-answer.ts';
 import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
-import { peerAddress } from './peer.ts';
+import type { ClientAddress } from '../values/network/peer.ts';
 import { contentBegun } from '../server/send-content.ts';
 import type { Moment, Serving } from './serving.ts';
 import { answerService } from '../operations/http/service.ts';
@@ -66,7 +67,7 @@ export class Responder {
   #incoming: IncomingRequest | undefined;
   #unwatch: (() => void) | undefined;
   /** Of the client, as far as it is known. */
-  address: string;
+  address: ClientAddress;
   caller: Caller | undefined;
 
   /** `known`: the target of the request, if it has been read already. */
@@ -75,7 +76,7 @@ export class Responder {
     this.#parts = parts;
     this.#moment = moment;
     this.#exchange = exchange;
-    this.address = peerAddress(exchange.peer);
+    this.address = exchange.peer.address;
   }
 
   /** The request, once it is validated. */
@@ -236,7 +237,7 @@ export class Responder {
       address: incoming.address,
       visitor,
       body,
-      trailers: body === undefined ? undefined : () => body.rawTrailers,
+      trailers: body === undefined ? undefined : () => trailersOf(serving, body.rawTrailers),
     };
     if (preview === undefined) return site.respond(request);
     return previewReply(preview, request, `${config.server.base}/svc1/preview/end`);

@@ -15,6 +15,8 @@ import type { Disk } from '../../modules/files/disk.ts';
 /** A breadcrumb's key, with its visit. */
 export interface KeyVisit extends BreadcrumbVisit {
   readonly key: string;
+  /** The method of the request; GET by default. */
+  readonly method?: string;
 }
 
 /** The functions of the site that operations call: the same ones that answer visitors. */
@@ -56,8 +58,8 @@ export interface SiteAccess {
   resolve(
     visit: KeyVisit & { readonly client: AccessClient },
   ): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>;
-  /** The HTTP reply to a visitor of a breadcrumb. */
-  breadcrumb(resolved: ResolvedBreadcrumb, visit: BreadcrumbVisit): Reply;
+  /** The HTTP reply to a visitor of a breadcrumb, with the `headers` of its page rule. */
+  breadcrumb(resolved: ResolvedBreadcrumb, visit: KeyVisit): Reply | Promise<Reply>;
   /** The data of get_resolve for a breadcrumb, and the fields for caches. */
   breadcrumbData(resolved: ResolvedBreadcrumb): {
     readonly data: Resolution;

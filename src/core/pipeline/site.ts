@@ -3,9 +3,9 @@ import type { Rates } from '../../modules/rates/rates.ts';
 import type { SiteAccess } from './site-access.ts';
 import { branchOutcomes } from '../../modules/breadcrumbs/branches.ts';
 import { explainKey } from '../../modules/breadcrumbs/explain.ts';
-import { breadcrumbReply, cachingFields, resolutionData } from '../../modules/breadcrumbs/reply.ts';
+import { cachingFields, keyReply, resolutionData } from '../../modules/breadcrumbs/reply.ts';
 import {
-  breadcrumbCandidates,
+  breadcrumbStart,
   resolveKey,
   type BreadcrumbHop,
   type BreadcrumbStart,
@@ -128,7 +128,7 @@ export function createSite(parts: SiteParts): Site {
     requireAccess: (place, client) => requireAccess(access, place, client),
     requireRuleSection: (rule, place, client) => requireRuleSection(access, rule, place, client),
     resolve: (visit) => resolveGuarded(parts, visit),
-    breadcrumb: breadcrumbReply,
+    breadcrumb: keyReply,
     breadcrumbData: (resolved) => ({
       data: resolutionData(resolved),
       caching: cachingFields(resolved),
@@ -144,7 +144,7 @@ export function createSite(parts: SiteParts): Site {
     explainKey: (visit) => explainGuarded(parts, visit),
     hasFile: (request) => hasFile(disk, request),
     branches: (place, visit) => {
-      const start = breadcrumbStart(parts, place, visit);
+      const start = branchesStart(parts, place, visit);
       return start === undefined ? [] : branchOutcomes(rules, start, visit);
     },
     namesBelow: (place, caller) => disk.namesBelow(place, caller),
@@ -171,16 +171,12 @@ export function createSite(parts: SiteParts): Site {
 }
 
 /** The resolve rule of a key, or the one that answers a path; undefined without one. */
-function breadcrumbStart(
+function branchesStart(
   { rules }: SiteParts,
   place: Parameters<SiteAccess['branches']>[0],
   visit: BreadcrumbVisit,
 ): BreadcrumbStart | undefined {
-  if ('key' in place) {
-    const [winner] = breadcrumbCandidates(rules, place.key, visit);
-    const stored = winner && rules.ruleOf(winner);
-    return stored && { stored, capture: undefined };
-  }
+  if ('key' in place) return breadcrumbStart(rules, place.key, visit);
   const found = findRule('stored', rules, { ...place, fields: visit.fields });
   return found?.stored.rule.kind === 'resolve' ? found : undefined;
 }

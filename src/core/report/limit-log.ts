@@ -1,11 +1,15 @@
 import { limitMessages, type LimitName } from '../values/limit.ts';
 import { limitLogMs } from './limits.ts';
 import type { Log } from './log.ts';
+import type { ClientAddress } from '../values/network/peer.ts';
 
 /** Logs that clients have exceeded limits, in a bounded number of lines. */
 export interface LimitLog {
-  /** A client has exceeded a limit; `why` adds details that the name of the limit lacks. */
-  readonly passed: (limit: LimitName, address: string, why?: string) => void;
+  /**
+   * The client at an address, or something else, has exceeded a limit; `why` adds details that the
+   * name of the limit lacks.
+   */
+  readonly passed: (limit: LimitName, address: ClientAddress | undefined, why?: string) => void;
 }
 
 /** The latest log line of a limit. */

@@ -1,4 +1,5 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
+import type { ClientAddress } from '../values/network/peer.ts';
 
 /** What a span says about its work; the names are those of OpenTelemetry's conventions. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -35,7 +36,7 @@ interface GivenTrace {
   /** The header fields of the request as they were sent: name, value … */
   readonly fields: readonly string[];
   /** The address of the connection. */
-  readonly peerAddress: string;
+  readonly peerAddress: ClientAddress;
 }
 
 /** Begins spans. Which traces are recorded is decided once for each, at its first span here. */

@@ -55,8 +55,6 @@ export const tunnelsPerAddressMax = 1_024;
 
 /** How often open answers and websockets are ended whose visitors are no longer signed in … */
 export const signedInCheckMs = 2_000;
-/** … and how many are checked in one turn of the event loop. */
-export const signedInCheckedInTurn = 256;
 
 /** The body of an operation that writes. */
 export const operationBodyBytesMax = 16 * MIB;

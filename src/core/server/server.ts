@@ -36,7 +36,7 @@ import {
 } from './listening/listener.ts';
 import { openMetrics } from '../pipeline/record/server-metrics.ts';
 import { PreparedReplies } from '../pipeline/prepared.ts';
-import { readProxyHeaders } from './listening/proxy-header.ts';
+import { acceptConnections, peerOf } from './listening/accept.ts';
 import type { Serving } from '../pipeline/serving.ts';
 import { createSharedLimits } from '../fair/shared-limits.ts';
 import { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
@@ -162,8 +162,8 @@ class HttpServer implements Server {
     this.#http2 = new Http2Connections(this.#parts);
     this.#connections = new Connections({
       ...this.#parts,
-      refuse: (...refused) => {
-        this.#handler.refuse(...refused);
+      refuse: (socket, failure, head) => {
+        this.#handler.refuse({ socket, peer: peerOf(socket) }, failure, head);
       },
       ...limits,
     });
@@ -208,9 +208,11 @@ class HttpServer implements Server {
       this.#upgrades.handle(request);
     };
     const upgradeParsed = (message: IncomingMessage, socket: Duplex, ahead: Buffer): void => {
-      const { socket: peer } = message;
+      const { socket: connection } = message;
+      const peer = peerOf(connection);
       const body = hasBody(message.headers) ? message : undefined;
-      upgrade({ head: headOf(message), peer, socket, body, ahead, handshake: message });
+      const head = headOf(message);
+      upgrade({ head, peer, socket, connection, body, ahead, handshake: message });
     };
     const serveHttp2 = (socket: Socket, first?: Buffer): void => {
       this.#http2.serve(socket, { handle, upgrade }, first);
@@ -231,7 +233,8 @@ class HttpServer implements Server {
     server.on('checkExpectation', answerParsed);
     server.on('upgrade', upgradeParsed);
     server.on('connect', upgradeParsed);
-    readProxyHeaders(server, () => this.#parts.serving().config.server.proxyProtocol);
+    const proxies = () => this.#parts.serving().config.server.proxyProtocol;
+    acceptConnections(server, where.kind, proxies);
     this.#servers.push(server);
     const { address, ownPath } = await listen(server, where, options);
     this.addresses.push(address);

@@ -1,5 +1,6 @@
 import type { Bounds } from './bounds.ts';
 import { keyNameCharactersMax } from './limits.ts';
+import type { ClientAddress } from './network/peer.ts';
 
 /** The scopes of keys (docs/design/failures.md#keys); `admin` includes all others. */
 export const scopes = [
@@ -92,7 +93,7 @@ export interface Caller {
   /** The part of the site to which its key is bound; undefined for all of it. */
   readonly bounds?: Bounds;
   /** The address of the client, for limits and the log. */
-  readonly address: string;
+  readonly address: ClientAddress;
   /** The id of its session; undefined for a caller that sends its key. */
   readonly sessionId?: string;
   /**

@@ -111,14 +111,23 @@ export function parseDateTime(value: Json): string | undefined {
 export function instantText(text: string): string | undefined {
   const utc = parseDateTime(text);
   if (utc === undefined) return undefined;
-  return `${utc.slice(0, secondCharacters)}.${fractionOf(text)}`.replace(/\.?0*$/, '');
+  const second = utc.slice(0, secondCharacters);
+  const fraction = withoutFinalZeros(fractionOf(text));
+  return fraction === '' ? second : `${second}.${fraction}`;
+}
+
+/** An expression would take quadratic time for many zeros before another digit. */
+function withoutFinalZeros(digits: string): string {
+  let end = digits.length;
+  while (digits[end - 1] === '0') end -= 1;
+  return digits.slice(0, end);
 }
 
 /** As parseDateTime, with all digits of the second that were sent, and at least three of them. */
 export function parseExactDateTime(value: Json): string | undefined {
   const utc = parseDateTime(value);
   if (utc === undefined || typeof value !== 'string') return utc;
-  const more = fractionOf(value).slice(3).replace(/0+$/, '');
+  const more = withoutFinalZeros(fractionOf(value).slice(3));
   return more === '' ? utc : utc.replace(/Z$/, `${more}Z`);
 }
 

@@ -16,8 +16,10 @@ import {
   type Outcome,
   type Unmet,
 } from './conditions.ts';
-import { withoutSpoofed, withoutSpoofedTrailers } from './forward.ts';
+import { withoutSpellings } from '../../core/http/reading/fields.ts';
+import { withoutSpoofed } from './forward.ts';
 import { createProtectedPaths } from '../../core/pipeline/protected-paths.ts';
+import { unknownAddress } from '../../core/values/network/peer.ts';
 
 /** An admitted request, as its source gets it. */
 interface Admitted {
@@ -123,7 +125,7 @@ export function createAccessGuard(
       if (rule === undefined) throw noSection(name);
       return admitThrough([rule], request, depth);
     },
-    trailersOf: (trailers) => withoutSpoofedTrailers(trailers, copied),
+    trailersOf: (trailers) => withoutSpellings(trailers, copied),
     reuseFor: (names) => reuseOf(prepared.filter(({ name }) => names.includes(name))),
     explain: ({ origin, path, visitor }) =>
       rulesOf({ origin, path }).map((rule) => explainRule(rule, visitor)),
@@ -152,16 +154,19 @@ export function explainNoSection(name: string): AccessExplanation {
   return { rule: name, passes: false, status: 403, says };
 }
 
-/** Makes the test of addresses for `deny` and `deny_file`. */
+/** Makes the test of addresses for `deny` and `deny_file`; an unknown one may be any of them. */
 function deniedBy(
   { deny, denyFile }: AccessConfig,
   { openNetworks }: Pick<ConditionParts, 'openNetworks'>,
 ): Pick<Rule, 'isDenied' | 'ready'> {
-  const isInside = networksOf(deny);
+  const denies = networksOf(deny);
+  const isInside = (address: string): boolean =>
+    denies(address) || (deny.length > 0 && address === unknownAddress);
   if (denyFile === undefined) return { isDenied: isInside, ready: () => undefined };
   const file = openNetworks(denyFile);
   return {
-    isDenied: (address) => isInside(address) || file.contains(address),
+    isDenied: (address) =>
+      isInside(address) || address === unknownAddress || file.contains(address),
     ready: () => file.ready(),
   };
 }
@@ -337,7 +342,7 @@ function foreign(): Failure {
 
 function explainRule(rule: Rule, visitor: Visitor): AccessExplanation {
   const { name, conditions, satisfy: mode, isDenied } = rule;
-  if (isDenied(visitor.address)) {
+  if (visitor.address !== unknownAddress && isDenied(visitor.address)) {
     const says = `[access.${name}] refuses the address by \`deny\` or \`deny_file\`.`;
     return { rule: name, passes: false, status: 403, says };
   }

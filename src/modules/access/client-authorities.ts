@@ -169,12 +169,6 @@ export function clientIdentity(connection: object, origin: string): ClientIdenti
   return asked?.authorities.identity(asked, new URL(origin).hostname);
 }
 
-/** Has an object that stands for a TLS connection say the same about its client. */
-export function shareClientIdentity(socket: object, connection: object): void {
-  const asked = askedOf.get(socket);
-  if (asked !== undefined) askedOf.set(connection, asked);
-}
-
 function identityOf(socket: TLSSocket): ClientIdentity {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return { state: 'none' };

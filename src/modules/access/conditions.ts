@@ -13,6 +13,7 @@ import type { LinkKeyFile } from './link-keys.ts';
 import type { NetworkFile } from './network-file.ts';
 import { basicCredentials, type Passwords } from './passwords.ts';
 import { verifyLink } from './signed-links.ts';
+import { unknownAddress } from '../../core/values/network/peer.ts';
 
 /** Why a condition does not hold. */
 export interface Unmet {
@@ -204,7 +205,7 @@ function ofVisitor(
 
 /** Whether a description of a visitor does not say where it is. */
 function isVague(visitor: Visitor): boolean {
-  return visitor.address === '' && visitor.location().country === undefined;
+  return visitor.address === unknownAddress && visitor.location().country === undefined;
 }
 
 function ofUser(

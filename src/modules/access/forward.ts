@@ -8,6 +8,7 @@ import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import type { AccessRequest } from './access-request.ts';
 import { forwardContentBytesMax, forwardTimeoutMs } from './limits.ts';
+import { unknownAddress } from '../../core/values/network/peer.ts';
 
 /** What another server has decided: fields for the source, or its answer for the client. */
 type ForwardDecision =
@@ -102,7 +103,7 @@ function sentFields(request: AccessRequest, copy: readonly string[]): FieldList 
     ...sent,
     ...['x-forwarded-method', method, 'x-forwarded-proto', protocol.slice(0, -1)],
     ...['x-forwarded-host', host, 'x-forwarded-uri', uri],
-    ...(visitor.address === '' ? [] : ['x-forwarded-for', visitor.address]),
+    ...(visitor.address === unknownAddress ? [] : ['x-forwarded-for', visitor.address]),
   ];
 }
 
@@ -123,14 +124,6 @@ export function withoutSpoofed(fields: Fields, names: readonly string[]): Fields
   for (const name of found) Reflect.deleteProperty(others, name);
   if (kept.length < options.length) others.connection = kept.join(',');
   return others;
-}
-
-/** Trailer fields without some names, as withoutSpoofed. */
-export function withoutSpoofedTrailers(fields: FieldList, names: readonly string[]): FieldList {
-  const spoofed = new Set(names.map(cgiName));
-  return fields.filter((_, at) => {
-    return !spoofed.has(cgiName((fields[at - (at % 2)] ?? '').toLowerCase()));
-  });
 }
 
 function copiedFields({ fields }: SourceResponse, copy: readonly string[]): FieldList {

@@ -318,6 +318,16 @@ export class AssetWriter {
     }
   }
 
+  /** Removes what was written from a position on, before `interrupt`. Rejects as write does. */
+  async takeBack(first: number): Promise<void> {
+    try {
+      await this.#parts.handle.truncate(first);
+      this.bytes = first;
+    } catch (error) {
+      throw diskFailure(error);
+    }
+  }
+
   /** Ends the file early, and keeps its beginning if the upload has a name. */
   async interrupt(): Promise<void> {
     const { files, handle, path, part } = this.#parts;

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { atIntervals, type Task } from '../../core/background/tasks.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
@@ -6,29 +5,31 @@ import type { Reads, Store } from '../../core/log/store.ts';
 import { assetOf, assetTable, type Asset } from './asset.ts';
 import type { AssetFiles } from './asset-files.ts';
 import { assetsAtOnce, interruptedUploadMs, keepEveryMs } from './limits.ts';
+import { eventLoop } from '../../core/fair/turns.ts';
 
 /** The part of a store that says which files are in use. */
 type AssetStore = Pick<Store, 'inDraft' | 'refresh' | 'shared'> &
-  Pick<Reads, 'rowsAfter' | 'draftsAfter' | 'draftRecords'>;
+  Pick<Reads, 'rowsAfter' | 'draftsIn' | 'draftRecords'>;
 
 /** The assets of the live site, and those that an open draft adds or changes. */
 export async function* assetsInUse(store: AssetStore): AsyncGenerator<Asset, void, undefined> {
   store.refresh();
+  const turns = eventLoop.turns('assets');
   for (let after: string | undefined = ''; after !== undefined;) {
+    await turns.next();
     const { assets, next } = pieceOf(store, after);
     yield* assets;
     after = next;
-    await nextTurn();
   }
-  for (const draft of [...store.draftsAfter('')].filter(({ state }) => state === 'open')) {
+  for (const draft of [...store.draftsIn('open')]) {
     const rows = [...store.draftRecords(draft)].filter(({ family }) => family === 'record');
     const reads = store.inDraft(draft);
     for (const { id } of rows) {
+      if (turns.isOver()) await turns.next();
       const stored = reads.row(id);
       const asset = stored?.row.table === assetTable ? assetOf(stored) : undefined;
       if (asset !== undefined) yield asset;
     }
-    await nextTurn();
   }
 }
 

@@ -74,11 +74,7 @@ export function createAssetPages(
     sizeCalculation: ({ identity }) => identity.bytes.length + pageOverheadBytes,
   });
 
-  async function load(
-    key: string,
-    { representation, source, sha256 }: AssetRepresentation & { readonly sha256: string },
-    request: AskedFor,
-  ): Promise<Reply> {
+  const pageOf = shareLoads(async (key, { representation, source, sha256 }) => {
     const { descriptor, bytes: length } = openFile(files, sha256, representation.bytesLength);
     const file = createFileSource(descriptor);
     let bytes: Buffer | undefined;
@@ -92,7 +88,11 @@ export function createAssetPages(
     if (bytes === undefined || !isRight) throw incomplete();
     const page = compressor.prepare({ representation, bytes }, { source });
     known.set(key, page);
-    return { ...compressor.respond(page, request), isReusable: true };
+    return page;
+  });
+
+  async function load(key: string, shown: ShownFile, request: AskedFor): Promise<Reply> {
+    return { ...compressor.respond(await pageOf(key, shown), request), isReusable: true };
   }
 
   function respondWith(asset: Asset, view: AssetView, request: AskedFor): Reply | Promise<Reply> {
@@ -119,6 +119,20 @@ export function createAssetPages(
     memory: () => cacheUse('assets', known),
   };
 }
+
+type LoadPage = (key: string, shown: ShownFile) => Promise<CompressiblePage>;
+
+/** All clients that want a file while it is read share one read of it. */
+function shareLoads(load: LoadPage): LoadPage {
+  const loading = new Map<string, Promise<CompressiblePage>>();
+  return (key, shown) => {
+    const page = loading.get(key) ?? load(key, shown).finally(() => loading.delete(key));
+    loading.set(key, page);
+    return page;
+  };
+}
+
+type ShownFile = AssetRepresentation & { readonly sha256: string };
 
 /**
  * Makes replies with a variant of a picture, if the query has a size; with the whole picture if

@@ -5,8 +5,9 @@ import { breadcrumbOf } from './breadcrumb.ts';
 import type { Destination } from './destination.ts';
 import { breadcrumbHopsMax, breadcrumbOutcomesMax } from './limits.ts';
 import {
-  breadcrumbCandidates,
+  breadcrumbStart,
   outcomeOf,
+  targetVisit,
   type BreadcrumbStart,
   type BreadcrumbVisit,
 } from './resolve.ts';
@@ -81,19 +82,18 @@ function nextPlace(
   if (keys.length >= breadcrumbHopsMax || keys.includes(key)) {
     return `It leads in a circle or over more than ${breadcrumbHopsMax} keys.`;
   }
-  const [winner] = breadcrumbCandidates(rules, key, visit);
-  const stored = winner && rules.ruleOf(winner);
-  if (stored === undefined) return `No breadcrumb has the key ${key}.`;
-  return { stored, capture: undefined, keys: [...keys, key] };
+  const start = breadcrumbStart(rules, key, visit);
+  if (start === undefined) return `No breadcrumb has the key ${key}.`;
+  return { ...start, keys: [...keys, key] };
 }
 
 function answered(
   { stored, capture }: BreadcrumbStart,
   branch: Branch<Destination>,
-  { query }: BreadcrumbVisit,
+  visit: BreadcrumbVisit,
 ): Omit<BranchOutcome, 'name' | 'conditions'> {
   try {
-    return outcomeOf(breadcrumbOf(stored), branch, { query, capture });
+    return outcomeOf(breadcrumbOf(stored), branch, targetVisit(visit, capture));
   } catch (error) {
     if (error instanceof Failure) return { failure: error.message };
     throw error;

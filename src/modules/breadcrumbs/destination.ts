@@ -1,3 +1,9 @@
+import {
+  fillTarget,
+  targetVariables,
+  withQuery,
+  type TargetValues,
+} from '../../core/http/target-template.ts';
 import { asQueryValue, encodePath, isWildcardPath } from '../../core/values/path.ts';
 import type { Rule } from '../rules/rule.ts';
 
@@ -22,7 +28,9 @@ interface RedirectTarget {
   readonly text: string;
   /** Whether the capture of the rule's path is appended. */
   readonly takesCapture: boolean;
-  /** The Location without a query; undefined if the capture is appended. */
+  /** Whether it has variables, such as `{splat}`. */
+  readonly hasVariables: boolean;
+  /** The Location without a query; undefined if it depends on the visit. */
   readonly location: string | undefined;
 }
 
@@ -50,30 +58,60 @@ export function destinationOf(
   return { kind: 'bare', status };
 }
 
+/** The parts of a visit that a target may take. */
+export interface TargetVisit {
+  /** The canonical path that is visited, or the key as a path. */
+  readonly path: string;
+  readonly query: string;
+  /** The authority of the visited origin. */
+  readonly host: string;
+  /** The part of the path that the `*` of the rule's path stands for. */
+  readonly capture: string | undefined;
+}
+
 /**
- * The value of Location: ASCII only. Neither query nor capture can change the rule's host.
- * Undefined if the capture would lead out of the target's path.
+ * The value of Location: ASCII only. No value of the visit changes the target's host, except
+ * `{host}`, which is the one that the visitor has asked. Undefined if a value would lead out of the
+ * target's path.
  */
 export function locationOf(
-  { text, takesCapture, location }: RedirectTarget,
-  { query, capture = '' }: { readonly query: string; readonly capture: string | undefined },
+  { text, takesCapture, hasVariables, location }: RedirectTarget,
+  { path, query, host, capture = '' }: TargetVisit,
+  forwardsQuery: boolean,
 ): string | undefined {
-  if (!takesCapture) {
-    return query === '' && location !== undefined ? location : normalize(withQuery(text, query));
+  // A target that names the query has it already.
+  const added = forwardsQuery && !text.includes('{query}') ? query : '';
+  if (!takesCapture && !hasVariables) {
+    return added === '' && location !== undefined ? location : normalize(withQuery(text, added));
   }
-  const inPath = !/[?#]/.test(text);
-  const encoded = encodePath(capture);
-  const whole = text + (inPath ? encoded : asQueryValue(encoded));
-  if (inPath && !staysBelow(text, whole)) return undefined;
-  return normalize(withQuery(whole, query));
+  const splat = encodePath(capture);
+  const template = takesCapture ? `${text}{splat}` : text;
+  const values: TargetValues = { splat, path: encodePath(path), query, host };
+  const whole = fillTarget(template, values, asQueryValue);
+  if (!URL.canParse(whole, placeholder)) return undefined;
+  if (!staysBelow(beginningOf(template, host), whole)) return undefined;
+  return normalize(withQuery(whole, added));
+}
+
+/** The part of a target before the first value, or before its query; at least up to its path. */
+function beginningOf(template: string, host: string): string {
+  const hosted = template.replace(
+    /^(https?:\/\/[^/?#{}]*)\{host\}/i,
+    (_, before) => `${before}${host}`,
+  );
+  const [path = ''] = hosted.split(/[?#]/, 1);
+  const [beginning = ''] = path.split(/\{(?:splat|path|query|host|query\.[^{}]*)\}/, 1);
+  return /^https?:\/\/[^/]*$/i.test(beginning) ? `${beginning}/` : beginning;
 }
 
 function parseTarget(text: string, isWildcard: boolean): RedirectTarget {
   const takesCapture = isWildcard && text.endsWith('*');
+  const hasVariables = targetVariables(text).length > 0;
   return {
     text: takesCapture ? text.slice(0, -1) : text,
     takesCapture,
-    location: takesCapture ? undefined : normalize(text),
+    hasVariables,
+    location: takesCapture || hasVariables ? undefined : normalize(text),
   };
 }
 
@@ -85,13 +123,6 @@ function staysBelow(beginning: string, whole: string): boolean {
   // The `x` keeps a beginning that ends with a dot from being parsed as a dot segment.
   const { href } = new URL(`${beginning}x`, placeholder);
   return new URL(whole, placeholder).href.startsWith(href.slice(0, -1));
-}
-
-function withQuery(target: string, query: string): string {
-  if (query === '') return target;
-  const [before = '', ...fragment] = target.split('#');
-  const joined = `${before}${before.includes('?') ? '&' : '?'}${query}`;
-  return fragment.length > 0 ? `${joined}#${fragment.join('#')}` : joined;
 }
 
 function normalize(target: string): string {

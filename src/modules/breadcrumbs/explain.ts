@@ -13,6 +13,7 @@ import { EvaluationContext } from '../../core/pipeline/conditions/evaluation-con
 import { chooseRenderBranch, type RenderWhen } from './render-when.ts';
 import {
   breadcrumbCandidates,
+  breadcrumbStart,
   resolveVisit,
   type BreadcrumbStart,
   type BreadcrumbHop,
@@ -65,14 +66,14 @@ export function explainKey(
   if (winner === undefined) {
     return { winner: null, status: statusOf.not_found, tried: [tried], notes: [] };
   }
-  const start = { stored: winner, capture: undefined };
+  const path = key.startsWith('/') ? key : `/${key}`;
   const {
     id,
     status,
     notes = [],
     hops: over = [],
     branches = [],
-  } = explainHops(rules, start, visit, steps);
+  } = explainHops(rules, winner, { ...visit, path }, steps);
   return {
     winner: { source: 'stored', ...(id !== undefined && { id }), status },
     status,
@@ -95,9 +96,8 @@ function lookUp(
   key: string,
   visit: BreadcrumbVisit,
   step?: Omit<BreadcrumbHop, 'key'>,
-): { readonly tried: ExplainedSource; readonly winner: StoredRule | undefined } {
+): { readonly tried: ExplainedSource; readonly winner: BreadcrumbStart | undefined } {
   const ordered = breadcrumbCandidates(rules, key, visit);
-  const [winner] = ordered;
   const { candidates, ...omitted } = explainCandidates(ordered, visit.fields);
   const branches = step === undefined ? undefined : branchesOf(step.breadcrumb, step);
   const named = branches === undefined ? candidates : withBranches(candidates, branches);
@@ -112,7 +112,7 @@ function lookUp(
       candidates: [...named, ...explainSilent(silent, rules)],
       ...omitted,
     },
-    winner: winner && rules.ruleOf(winner),
+    winner: breadcrumbStart(rules, key, visit),
   };
 }
 

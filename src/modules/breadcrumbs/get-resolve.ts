@@ -1,6 +1,8 @@
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
 import type { CountVisit } from './visit-counter.ts';
+import { authorityOf } from '../../core/http/field-template.ts';
+import type { Reply } from '../../core/http/reply.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
 import { asOfProperty, timeThen } from '../../core/operations/records/moment.ts';
 import {
@@ -111,11 +113,15 @@ export const linkHtm = defineOperation({
           ? parts.site
           : breadcrumbSite(parts, { k: v.k, origin: visit.origin }, call);
       if (call.transport === 'websocket') return resolutionAnswer(site, visit);
-      const answer = (resolved: ResolvedBreadcrumb): OperationResult<Resolved> => {
+      // The browser follows it: an origin of the input must not choose the host that it gets to.
+      const asked = { ...visit, host: authorityOf(call.origin), method: call.method ?? 'GET' };
+      const answered = (reply: Reply): OperationResult<Resolved> => ({ kind: 'reply', reply });
+      const answer = (resolved: ResolvedBreadcrumb) => {
         if (call.method === 'GET') countVisit(resolved, visit);
-        return { kind: 'reply', reply: site.breadcrumb(resolved, visit) };
+        const reply = site.breadcrumb(resolved, asked);
+        return reply instanceof Promise ? reply.then(answered) : answered(reply);
       };
-      const resolved = site.resolve(visit);
+      const resolved = site.resolve(asked);
       return resolved instanceof Promise ? resolved.then(answer) : answer(resolved);
     },
 });

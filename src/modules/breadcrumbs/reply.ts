@@ -4,6 +4,8 @@ import { preferredType } from '../../core/http/representation/negotiation.ts';
 import { pageFields } from '../../core/http/content/page-fields.ts';
 import { noBody, type FieldList, type Reply, isEmptyStatus } from '../../core/http/reply.ts';
 import type { Fields } from '../../core/http/request.ts';
+import { pathOfText } from '../../core/values/path.ts';
+import { withHeaders } from '../rules/pages/rule-headers.ts';
 import type { Resolution } from '../rules/rule.ts';
 import type { ResolvedBreadcrumb, BreadcrumbVisit } from './resolve.ts';
 import type { Dependencies } from '../../core/pipeline/conditions/when.ts';
@@ -17,6 +19,19 @@ export function breadcrumbReply(resolved: ResolvedBreadcrumb, visit: BreadcrumbV
   const reply = prefersJson(visit.fields) ? jsonReply(resolved) : pageReply(resolved);
   const further = visitorFields(resolved, visit);
   return further.length === 0 ? reply : { ...reply, fields: [...reply.fields, ...further] };
+}
+
+/** The same for a visit of link.htm, with the `headers` of the page rule that has the key. */
+export function keyReply(
+  resolved: ResolvedBreadcrumb,
+  visit: BreadcrumbVisit & { readonly key: string; readonly method?: string },
+): Reply | Promise<Reply> {
+  const reply = breadcrumbReply(resolved, visit);
+  const headers = resolved.hops[0]?.stored.rule.headers;
+  if (headers === undefined) return reply;
+  const { key, method = 'GET', visitor } = visit;
+  const path = pathOfText(key);
+  return withHeaders(headers, reply, { ...visit, path, method, address: visitor.address });
 }
 
 /** The data of get_resolve for a breadcrumb. */

@@ -1,12 +1,18 @@
 import type { Fields } from '../../core/http/request.ts';
 import { Failure } from '../../core/values/failure.ts';
+import { authorityOf } from '../../core/http/field-template.ts';
 import { isWildcardPath } from '../../core/values/path.ts';
 import type { Candidate, Resolution, StoredRule } from '../rules/rule.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
-import { sortByPrecedence, type CandidateReads } from '../rules/matcher.ts';
+import {
+  candidatesFor,
+  captureOf,
+  sortByPrecedence,
+  type CandidateReads,
+} from '../rules/matcher.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
 import { breadcrumbOf, chooseDestination, type ParsedBreadcrumb } from './breadcrumb.ts';
-import { locationOf, type Destination } from './destination.ts';
+import { locationOf, type Destination, type TargetVisit } from './destination.ts';
 import { EvaluationContext } from '../../core/pipeline/conditions/evaluation-context.ts';
 import { breadcrumbHopsMax } from './limits.ts';
 import {
@@ -15,10 +21,14 @@ import {
   type Dependencies,
 } from '../../core/pipeline/conditions/when.ts';
 
-/** The visit of a breadcrumb: the visitor, the origin, and the query that may be forwarded. */
+/** The visit of a breadcrumb: the visitor, and what targets may take of the request. */
 export interface BreadcrumbVisit {
   readonly origin: string;
+  /** The canonical path that is visited; that of a key is the key. */
+  readonly path?: string;
   readonly query: string;
+  /** The authority that `{host}` stands for; by default that of the origin. */
+  readonly host?: string;
   readonly fields: Fields;
   readonly visitor: Visitor;
 }
@@ -59,8 +69,10 @@ export function resolveKey(
   reads: RuleReader,
   { key, ...visit }: BreadcrumbVisit & { readonly key: string },
 ): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb> {
-  const stored = breadcrumbRule(reads, key, visit);
-  return follow(reads, { stored, capture: undefined, key: undefined }, visit, []);
+  const start = breadcrumbStart(reads, key, visit);
+  if (start === undefined) throw noBreadcrumb();
+  const path = key.startsWith('/') ? key : `/${key}`;
+  return follow(reads, { ...start, key: undefined }, { ...visit, path }, []);
 }
 
 /**
@@ -77,20 +89,38 @@ export function resolveVisit(
   return follow(reads, { stored, capture, key: undefined }, visit, steps);
 }
 
+/**
+ * The breadcrumb of a key, as a visit finds it: that of `/was/*` for the key `/was/x`, too.
+ * Undefined without one.
+ */
+export function breadcrumbStart(
+  reads: RuleReader,
+  key: string,
+  visit: Pick<BreadcrumbVisit, 'origin' | 'fields'>,
+): BreadcrumbStart | undefined {
+  const [winner] = breadcrumbCandidates(reads, key, visit);
+  const stored = winner && reads.ruleOf(winner);
+  if (stored === undefined) return undefined;
+  const { path } = stored.rule;
+  return { stored, capture: path === key ? undefined : captureOf(path, key) };
+}
+
 /** The resolve rules of a key by precedence: the first one is the breadcrumb. */
 export function breadcrumbCandidates(
   reads: CandidateReads,
   key: string,
   { origin, fields }: Pick<BreadcrumbVisit, 'origin' | 'fields'>,
 ): readonly Candidate[] {
-  const candidates = rulesOfKey(reads, origin, key).concat(rulesOfKey(reads, '*', key));
+  const candidates = key.startsWith('/')
+    ? candidatesFor(reads, { origin, path: key })
+    : rulesOfKey(reads, origin, key).concat(rulesOfKey(reads, '*', key));
   return sortByPrecedence(
     candidates.filter(({ kind }) => kind === 'resolve'),
     fields,
   );
 }
 
-/** The rules whose path is the key; a `*` at the end of the key is an ordinary character. */
+/** The rules whose path is a key that no URL has: a `*` at its end is an ordinary character. */
 function rulesOfKey(reads: CandidateReads, origin: string, key: string): readonly Candidate[] {
   if (!isWildcardPath(key)) return reads.exactRules(origin, key);
   const groups = [...reads.wildcardRules(origin, key.slice(0, -1))];
@@ -136,14 +166,13 @@ function hop(
       `The breadcrumb leads in a circle or over more than ${breadcrumbHopsMax} keys.`,
     );
   }
-  return { key, stored: breadcrumbRule(reads, key, visit), capture: undefined };
+  const start = breadcrumbStart(reads, key, visit);
+  if (start === undefined) throw noBreadcrumb();
+  return { key, ...start };
 }
 
-function breadcrumbRule(reads: RuleReader, key: string, visit: BreadcrumbVisit): StoredRule {
-  const [winner] = breadcrumbCandidates(reads, key, visit);
-  const stored = winner && reads.ruleOf(winner);
-  if (stored === undefined) throw new Failure('not_found', 'No breadcrumb has this key.');
-  return stored;
+function noBreadcrumb(): Failure {
+  return new Failure('not_found', 'No breadcrumb has this key.');
 }
 
 function resolvedAt(
@@ -163,7 +192,7 @@ function resolvedAt(
   const dependencies = isDirect
     ? breadcrumb.dependencies
     : joinedDependencies(steps.map((step) => step.breadcrumb.dependencies));
-  const outcome = outcomeOf(breadcrumb, branch, { query: visit.query, capture });
+  const outcome = outcomeOf(breadcrumb, branch, targetVisit(visit, capture));
   const { answer: destination } = branch;
   // A Location with the query or the capture of this visit is not that of the next one.
   const isFixed = destination.kind !== 'redirect' || outcome.target === destination.target.location;
@@ -173,19 +202,26 @@ function resolvedAt(
   };
 }
 
+/** What the targets of a breadcrumb may take of a visit. */
+export function targetVisit(
+  { origin, path = '/', query, host = authorityOf(origin) }: BreadcrumbVisit,
+  capture: string | undefined,
+): TargetVisit {
+  return { path, query, host, capture };
+}
+
 /**
- * What a branch answers, for the query of a visit and the capture of its path. Throws `not_found`
+ * What a branch answers, for what its target takes of a visit. Throws `not_found`
  * for a branch without a target, and for one that leads to another key.
  */
 export function outcomeOf(
   { contenttype, forwardQuery }: Pick<ParsedBreadcrumb, 'contenttype' | 'forwardQuery'>,
   { answer: destination }: Branch<Destination>,
-  { query, capture }: { readonly query: string; readonly capture: string | undefined },
+  visit: TargetVisit,
 ): Pick<Resolution, 'status' | 'target' | 'content' | 'contenttype'> {
   switch (destination.kind) {
     case 'redirect': {
-      const forwarded = forwardQuery ? query : '';
-      const target = locationOf(destination.target, { query: forwarded, capture });
+      const target = locationOf(destination.target, visit, forwardQuery);
       if (target === undefined) throw noTarget();
       return { status: destination.status, target, content: undefined, contenttype };
     }

@@ -59,6 +59,7 @@ import {
 } from './cache-lookup.ts';
 import { requestDirectives, type RequestDirectives } from './directives.ts';
 import { mayServeStale, reuseOf } from './freshness.ts';
+import { unknownAddress } from '../../core/values/network/peer.ts';
 
 /** `via` is this server's name in Via fields. */
 interface CachedFetchParts extends SourceFetchParts {
@@ -144,7 +145,7 @@ class Cache {
   explain(rule: FetchRule, asked: PageRequest): ExpectedReply {
     const explained = this.#parts.fetch.explain(rule, asked);
     if (!isRead(asked.method)) return explained;
-    const request = { ...asked, address: '', body: undefined };
+    const request = { ...asked, address: unknownAddress, body: undefined } as const;
     const lookup = lookUp(this.#parts, this.#planOf(rule), request);
     if (lookup.overriddenBy !== undefined) return explainBypass(explained, lookup.overriddenBy);
     return explainCached(selectStored(lookup), explained, {

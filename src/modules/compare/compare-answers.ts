@@ -9,6 +9,7 @@ import { Failure, failureFrom } from '../../core/values/failure.ts';
 import { sameJson, type Json } from '../../core/values/json/json.ts';
 import type { Caller } from '../../core/values/key.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
+import type { WorkTurns } from '../../core/fair/turns.ts';
 import type { Reads } from '../../core/log/store.ts';
 import { isSourceInside, rulesInside } from '../rules/bounds/rules.ts';
 import type { Call } from '../../core/operations/operation.ts';
@@ -33,6 +34,7 @@ export interface Asker {
   readonly call: Call;
   readonly nowMs: number;
   readonly signal: AbortSignal;
+  readonly turns: WorkTurns;
 }
 
 /** The site that answers one side of a comparison. */
@@ -120,7 +122,7 @@ interface ComparedRow {
 /**
  * Aborts if nobody waits for a call, or an answer takes too long: a stream of events has no end.
  */
-export function answerSignal(call: Call): AbortSignal {
+function answerSignal(call: Call): AbortSignal {
   return AbortSignal.any([call.signal(), AbortSignal.timeout(comparedAnswerMs)]);
 }
 
@@ -131,12 +133,14 @@ interface AnsweredQuestion {
   readonly draft: Answered;
 }
 
-/** Asks both sites one question. */
+/** Asks both sites one question, in the next turn: a stored page takes no time to wait for. */
 export async function answersTo(
   sites: ComparedSites,
   question: Question,
-  asker: Asker,
+  given: Asker,
 ): Promise<AnsweredQuestion> {
+  await given.turns.next();
+  const asker = { ...given, signal: answerSignal(given.call) };
   const [live, draft] = await Promise.all([
     answerOf(sites.live, question, asker),
     answerOf(sites.draft, question, asker),

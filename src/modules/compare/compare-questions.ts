@@ -1,4 +1,3 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import { readContent } from '../../core/http/content/content.ts';
 import { discard } from '../../core/http/reply.ts';
 import type { SiteDraft } from '../drafts/draft.ts';
@@ -9,7 +8,8 @@ import type { Caller } from '../../core/values/key.ts';
 import { encodePath } from '../../core/values/path.ts';
 import type { PageDimension } from '../visits/visit-counts.ts';
 import type { DaySpan, DayVisits } from '../visits/visit-database.ts';
-import type { DraftedRecordName, Store } from '../../core/log/store.ts';
+import type { WorkTurns } from '../../core/fair/turns.ts';
+import type { DraftedRecordName, Reads } from '../../core/log/store.ts';
 import { requireInside } from '../rules/bounds/rules.ts';
 import { comparedUrlsMax } from './comparison.ts';
 import { parseUrl, requireBreadcrumbKey } from '../../core/operations/place.ts';
@@ -94,18 +94,18 @@ function placeOf(question: Question): { readonly origin: string; readonly path: 
 }
 
 /** The URLs and keys of the page rules that a draft changes, as they are live and in the draft. */
-export function ruleQuestions(
-  store: Store,
-  { draft, ...asked }: Asked & { readonly draft: SiteDraft },
+export async function ruleQuestions(
+  inDraft: Reads,
+  { draft, turns, ...asked }: Asked & { readonly draft: SiteDraft; readonly turns: WorkTurns },
   { after, limit }: QuestionPlace,
-): QuestionPage {
-  const inDraft = store.inDraft(draft);
+): Promise<QuestionPage> {
   const found = new Map<string, Question>();
   let last: DraftedRecordName | undefined;
   let next: string | null = null;
   const start = after === '' ? undefined : ({ family: 'userinterface', id: after } as const);
-  for (const record of store.draftRecords(draft, start)) {
+  for (const record of inDraft.draftRecords(draft, start)) {
     if (record.family !== 'userinterface') break;
+    if (turns.isOver()) await turns.next();
     // A record adds one or two.
     if (found.size + 2 > Math.max(2, limit) && last !== undefined) {
       next = last.id;
@@ -118,13 +118,14 @@ export function ruleQuestions(
       if (question !== undefined) found.set(JSON.stringify(question), question);
     }
   }
-  return { questions: [...found.values()], next, total: changedRules(store, draft) };
+  return { questions: [...found.values()], next, total: await changedRules(inDraft, draft, turns) };
 }
 
-function changedRules(store: Store, draft: SiteDraft): number {
+async function changedRules(reads: Reads, draft: SiteDraft, turns: WorkTurns): Promise<number> {
   let count = 0;
-  for (const { family } of store.draftRecords(draft)) {
+  for (const { family } of reads.draftRecords(draft)) {
     if (family !== 'userinterface') break;
+    if (turns.isOver()) await turns.next();
     count += 1;
   }
   return count;
@@ -203,6 +204,7 @@ export async function sitemapQuestions(
   const questions: Question[] = [];
   let last = after;
   for (const url of left) {
+    if (asker.turns.isOver()) await asker.turns.next();
     const question = visibleQuestion(url, asked);
     if (question === undefined) continue;
     if (questions.length >= limit) return { questions, next: last, total: listed.size };
@@ -241,13 +243,12 @@ async function sitemapUrls(
     let count = 0;
     for (const url of locationsOf(text)) {
       if (isIndex && found.size >= sitemapsMax) break;
+      if (asker.turns.isOver()) await asker.turns.next();
       if (url.startsWith(`${origin}/`)) found.add(url);
       count += 1;
       if (count > sitemapUrlsMax || urls.size > sitemapUrlsMax) throw tooManyUrls();
     }
     read += 1;
-    // Visitors must not wait for all of them.
-    await turn();
   }
   return urls;
 }

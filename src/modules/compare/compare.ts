@@ -1,8 +1,8 @@
-import { setImmediate as turn } from 'node:timers/promises';
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
 import type { SiteDraft } from '../drafts/draft.ts';
 import type { Location } from '../../core/http/visitor.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
+import type { WorkTurns } from '../../core/fair/turns.ts';
 import type { Store } from '../../core/log/store.ts';
 import { openDraftSeen } from '../drafts/bounds.ts';
 import { defineOperation, type Call } from '../../core/operations/operation.ts';
@@ -11,7 +11,6 @@ import { previewFor, previewProperties, previewTimeMs } from '../rules/operation
 import type { SiteAccess } from '../../core/pipeline/site-access.ts';
 import {
   answersTo,
-  answerSignal,
   branchDifferences,
   comparedRow,
   comparedSite,
@@ -30,7 +29,8 @@ import {
 import { digestProperty, draftProperty } from '../drafts/operations/drafts.ts';
 import { comparedLists, comparedUrlsMax } from './comparison.ts';
 import { visitDaysMax } from '../../core/operations/limits.ts';
-import { digestOf } from '../drafts/operations/publish-plan.ts';
+import { digestInTurns } from '../drafts/operations/publish-plan.ts';
+import { turnsOf } from '../../core/operations/turns.ts';
 import { comparedAtOnce, comparedDaysDefault } from '../drafts/operations/limits.ts';
 
 /** The parts that compare needs. */
@@ -197,23 +197,21 @@ export const compareDraft = defineOperation({
     const draft = openDraftSeen({ store, reads: store }, v.draft, call.caller);
     // Taken before the answers: a change meanwhile makes an approval of it fail.
     const isFirst = v.after === undefined;
+    const turns = turnsOf(call);
+    await turns.next();
     const digest = isFirst
-      ? digestOf({ live: store, inDraft: store.inDraft(draft), draft })
+      ? await store.inSnapshot((inDraft) => digestInTurns(inDraft, draft, turns), draft)
       : undefined;
-    const { sites, asker } = await comparison(parts, draft, { v, call });
+    const { sites, asker } = await comparison(parts, draft, { v, call, turns });
     const { questions, next, total } = await questionsOf(parts, { v, draft, sites, asker });
     const rows: ComparedRows = [];
     for (let at = 0; at < questions.length; at += comparedAtOnce) {
       const group = questions.slice(at, at + comparedAtOnce);
-      const timed = { ...asker, signal: answerSignal(call) };
-      const answered = await Promise.all(group.map((one) => answersTo(sites, one, timed)));
-      // Stored pages take no time to wait for, and visitors must not wait for all of them.
-      await turn();
+      const answered = await Promise.all(group.map((one) => answersTo(sites, one, asker)));
       for (const one of answered) {
+        if (turns.isOver()) await turns.next();
         const row = comparedRow(one);
-        if (row === undefined) continue;
-        rows.push(row);
-        await turn();
+        if (row !== undefined) rows.push(row);
       }
     }
     const compared = questions.length;
@@ -226,7 +224,7 @@ export const compareDraft = defineOperation({
 async function comparison(
   parts: CompareParts,
   draft: SiteDraft,
-  { v, call }: { readonly v: CompareInput; readonly call: Call },
+  { v, call, turns }: { readonly v: CompareInput; readonly call: Call; readonly turns: WorkTurns },
 ): Promise<{ readonly sites: ComparedSites; readonly asker: Asker }> {
   const { store, locationOf } = parts;
   const { caller } = call;
@@ -243,7 +241,7 @@ async function comparison(
       ...{ reads: store.inDraft(draft), rows: ofDraft.rowsFor(call), caller, timeMs },
     }),
   };
-  return { sites, asker: { visitor, call, nowMs: timeMs, signal: answerSignal(call) } };
+  return { sites, asker: { visitor, call, nowMs: timeMs, signal: call.signal(), turns } };
 }
 
 function questionsOf(
@@ -260,7 +258,7 @@ function questionsOf(
     readonly asker: Asker;
   },
 ): QuestionPage | Promise<QuestionPage> {
-  const { call } = asker;
+  const { call, turns } = asker;
   const { caller } = call;
   const origin = v.origin === undefined ? call.origin : parseOrigin(v.origin);
   const asked = { origin, caller };
@@ -271,5 +269,8 @@ function questionsOf(
     const when = { days: v.days, nowMs: parts.now() };
     return visitedQuestions(parts, when, { ...asked, ...place });
   }
-  return ruleQuestions(parts.store, { ...asked, draft }, place);
+  return parts.store.inSnapshot(
+    (inDraft) => ruleQuestions(inDraft, { ...asked, draft, turns }, place),
+    draft,
+  );
 }

@@ -7,6 +7,8 @@ import type { Reads, Store } from '../../core/log/store.ts';
 import { versionsIn } from './operations/publish-plan.ts';
 import type { Reader } from '../../core/operations/records/shown.ts';
 import { isRuleSeen } from '../rules/bounds/rules.ts';
+import { LRUCache } from 'lru-cache';
+import type { WorkTurns } from '../../core/fair/turns.ts';
 
 /** What decides which drafts a caller sees. */
 type DraftReader = Pick<Caller, 'bounds' | 'keyId'>;
@@ -43,21 +45,47 @@ export function openDraftSeen(
   return openDraftNamed(reads, name);
 }
 
+/** Whether a caller sees a draft; walks its records, or those of its publication. */
+export function isDraftSeen(parts: DraftReads, draft: SiteDraft, by: DraftReader): boolean {
+  const steps = seenSteps(parts, draft, by);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** As isDraftSeen, in turns of the event loop. */
+export async function isSeenInTurns(
+  parts: DraftReads,
+  draft: SiteDraft,
+  by: DraftReader,
+  turns: WorkTurns,
+): Promise<boolean> {
+  const steps = seenSteps(parts, draft, by);
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+    if (turns.isOver()) await turns.next();
+  }
+}
+
 /**
- * Whether a caller sees a draft: a bound key sees one that changes page rules inside of its bounds
- * alone, and of those that change nothing, or have ended, its own.
+ * Whether a caller sees a draft, in one step for each of its records: a bound key sees one that
+ * changes page rules inside of its bounds alone, and of those that change nothing, or have ended,
+ * its own.
  */
-export function isDraftSeen(
+function* seenSteps(
   { store, reads }: DraftReads,
   draft: SiteDraft,
   { bounds, keyId }: DraftReader,
-): boolean {
+): Generator<undefined, boolean> {
   if (bounds === undefined) return true;
   const isOwn = draft.by === keyId;
-  if (draft.state !== 'open') return isOwn && isPublishedInside(reads, draft, bounds);
+  if (draft.state !== 'open') return isOwn && (yield* isPublishedInside(reads, draft, bounds));
   const inDraft = store.inDraft(draft);
   let isEmpty = true;
   for (const record of reads.draftRecords(draft)) {
+    yield undefined;
     isEmpty = false;
     if (record.family !== 'userinterface') return false;
     const { live, draft: drafted, base } = versionsIn(inDraft, record);
@@ -68,14 +96,31 @@ export function isDraftSeen(
   return isOwn || !isEmpty;
 }
 
+/** What of isPublishedInside is known: a publication does not change. */
+const publishedInside = new LRUCache<string, boolean>({ max: 10_000 });
+
 /** Whether the transaction that published a draft has changed nothing outside of bounds. */
-function isPublishedInside(
+function* isPublishedInside(
   reads: Reads,
-  { txn }: SiteDraft,
+  { txn = '' }: SiteDraft,
   bounds: NonNullable<DraftReader['bounds']>,
-): boolean {
-  const { first, last } = (txn === undefined ? undefined : reads.txnSeqs(txn)) ?? noSeqs;
+): Generator<undefined, boolean> {
+  const key = JSON.stringify([txn, bounds]);
+  const known = publishedInside.get(key);
+  if (known !== undefined) return known;
+  const isInside = yield* walkPublished(reads, txn, bounds);
+  publishedInside.set(key, isInside);
+  return isInside;
+}
+
+function* walkPublished(
+  reads: Reads,
+  txn: string,
+  bounds: NonNullable<DraftReader['bounds']>,
+): Generator<undefined, boolean> {
+  const { first, last } = reads.txnSeqs(txn) ?? noSeqs;
   for (let seq = first; seq <= last; seq += 1) {
+    yield undefined;
     const { family, id = '' } = reads.change(seq) ?? {};
     if (family === 'draft' || family === 'event') continue;
     if (family !== 'userinterface') return false;

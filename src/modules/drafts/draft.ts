@@ -7,6 +7,7 @@ import {
 } from '../../core/log/change.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { NamedMoment } from '../../core/values/time.ts';
+import { keyOf } from '../../core/log/encoding.ts';
 
 /** The states of a draft: only an open one takes changes and can be read. */
 export const draftStates = ['open', 'published', 'discarded'] as const;
@@ -119,4 +120,12 @@ export function vkInDraft({ data }: Change): DraftChangeData['vk'] {
 /** The vk of a request as a draft claims it: each draft has vks of its own. */
 export function draftVk(draft: string, vk: string): string {
   return `draft ${draft} ${vk}`;
+}
+
+/**
+ * The key of a draft in `draftstate`: drafts that have ended stay, and a reader of the open ones
+ * must not read those.
+ */
+export function draftStateKey({ state, id }: Pick<SiteDraft, 'state' | 'id'>): Buffer {
+  return keyOf(`${state} ${id}`);
 }

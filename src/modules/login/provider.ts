@@ -7,7 +7,7 @@ import { loadOpenIdClient } from '../../core/values/lazy-packages.ts';
 import { reasonOf, type Log } from '../../core/report/log.ts';
 import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
-import { claimAt, userIn } from '../visitors/tokens.ts';
+import { claimAt, userIn, verifiedClaim } from '../visitors/tokens.ts';
 import {
   discoveryFreshMs,
   discoveryRetryMs,
@@ -215,18 +215,21 @@ async function personOf(
   if (claims === undefined || tokens.id_token === undefined)
     throw new Error('there is no ID token');
   const named: JsonObject = { ...(claims as JsonObject) };
-  const isMissing = [login.user, login.roles].some((path) => claimAt(named, path) === undefined);
+  const verified = verifiedClaim(login.user);
+  const needed = [login.user, login.roles, ...(verified.length > 0 ? [verified] : [])];
+  const isMissing = needed.some((path) => claimAt(named, path) === undefined);
   const hasMore = isMissing && client.serverMetadata().userinfo_endpoint !== undefined;
   const info = hasMore
     ? ((await oidc.fetchUserInfo(client, tokens.access_token, claims.sub)) as JsonObject)
     : {};
   const all = { ...info, ...named };
+  const hasUser = claimAt(all, login.user) !== undefined;
+  if (hasUser && verified.length > 0 && claimAt(all, verified) !== true) {
+    throw new Failure('forbidden', 'The address of your account is not verified.');
+  }
   const user = userIn(all, { userClaim: login.user, rolesClaim: login.roles });
   if (user === undefined) {
     throw new Failure('forbidden', `Your account has no \`${login.user.join('.')}\`.`);
-  }
-  if (login.user.join('.') === 'email' && all.email_verified === false) {
-    throw new Failure('forbidden', 'The address of your account is not verified.');
   }
   const { prefix } = login;
   return {

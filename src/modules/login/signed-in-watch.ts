@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Log } from '../../core/report/log.ts';
 import { needsUser, type Visitor } from '../../core/http/visitor.ts';
 import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
-import { signedInCheckMs, signedInCheckedInTurn } from '../../core/server/limits.ts';
+import { signedInCheckMs } from '../../core/server/limits.ts';
 import type { Serving } from '../../core/pipeline/serving.ts';
+import { eventLoop } from '../../core/fair/turns.ts';
 
 /** A request whose answer, or websocket, is still open. */
 interface OpenRequest {
@@ -61,10 +61,9 @@ export class SignedInWatch {
     try {
       // Another process may have ended a session.
       this.#serving().refresh();
-      let checked = 0;
+      const turns = eventLoop.turns('login');
       for (const one of this.#open) {
-        checked += 1;
-        if (checked % signedInCheckedInTurn === 0) await nextTurn();
+        if (turns.isOver()) await turns.next();
         if (await this.#isSignedIn(one)) continue;
         if (this.#open.delete(one)) one.end();
       }

@@ -119,7 +119,8 @@ export function createFetcher(
           'The source switched to a protocol that the request does not name.',
         );
       }
-      const fields = [...fetched.fields, ...ownFields];
+      // A 101 has no content (RFC 9110 §8.6). In HTTP/2, the bytes of a tunnel are content.
+      const fields = [...withoutFields(fetched.fields, 'content-length'), ...ownFields];
       return { protocol, fields, connection, source: plan.name };
     },
     explain(rule, asked) {

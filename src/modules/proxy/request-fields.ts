@@ -8,17 +8,19 @@ import type { FetchPlan } from './fetch-plan.ts';
 import { withoutSourceCookie } from './source-cookie.ts';
 
 /**
- * Whether a field must not be a trailer (RFC 9110 §6.5.1): framing, routing, conditions,
- * credentials, cookies, and fields that decide how the content is read or cached.
+ * Whether a field must not be a trailer (RFC 9110 §6.5.1), in any spelling that CGI does not
+ * distinguish: framing, routing, conditions, credentials, cookies, fields that say who the client
+ * is, and fields that decide how the content is read or cached. Servers that merge trailers with
+ * the header would believe a client what its header may not say.
  */
 export function isForbiddenTrailer(name: string): boolean {
-  return forbiddenTrailers.test(name);
+  return forbiddenTrailers.test(name.replaceAll(/[^a-z0-9]/g, '-'));
 }
 
 const forbiddenTrailers = new RegExp(
   `^(?:${[
-    'content-(?!digest$|md5$).*|if-.*|set-cookie|www-authenticate|authorization|apikey|cookie',
-    'host|expect|range',
+    'content-(?!digest$|md5$).*|if-.*|(?:set-)?cookie|www-authenticate|authorization|host|expect',
+    'range|apikey|forwarded|x-forwarded-.*|x-original-.*|x-rewrite-url|x-real-ip|(?:x-)?remote-.*',
     'age|cache-control|cdn-cache-control|date|expires|pragma|vary|location|retry-after|link|via',
     'service-worker-allowed',
   ].join('|')})$`,

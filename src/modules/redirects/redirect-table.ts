@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import {
   asQueryValue,
   canonicalPath,
@@ -10,6 +9,7 @@ import {
 import { asPathValue, queryPairs } from '../../core/http/query.ts';
 import { isPlaceholder, placeholderPattern, type RedirectLine } from './redirect-lines.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
+import { eventLoop } from '../../core/fair/turns.ts';
 
 /** A line that applies to a request, besides its countries and languages. */
 interface RedirectMatch {
@@ -28,32 +28,43 @@ interface RedirectTable {
 interface Node {
   readonly literals: Map<string, Node>;
   placeholder: Node | undefined;
-  /** Positions of the lines whose path ends here. */
-  readonly ends: number[];
-  /** Positions of those whose `*` is the next segment. */
-  readonly splats: number[];
+  /** The lines whose path ends here. */
+  readonly ends: PathLines;
+  /** Those whose `*` is the next segment. */
+  readonly splats: PathLines;
+}
+
+/** The positions of the lines of one path, in their order. */
+interface PathLines {
+  readonly plain: number[];
+  /** Those with parameters, by the first one: `name=value`, or the name for any value. */
+  readonly byParameter: Map<string, number[]>;
 }
 
 /** Indexes the lines of a file of redirects. */
 export function createRedirectTable(lines: readonly RedirectLine[]): RedirectTable {
-  const exact = new Map<string, number[]>();
+  const exact = new Map<string, PathLines>();
   const roots = new Map<string, Node>();
-  for (const [at, { origin, path }] of lines.entries()) {
+  for (const [at, line] of lines.entries()) {
+    const { origin, path } = line;
     const segments = segmentsOf(path);
     const isExact = !segments.some((one) => one === '*' || isPlaceholder(one));
-    if (isExact) append(exact, exactKey(origin, path), at);
-    else addPattern(rootOf(roots, origin), segments, at);
+    const place = isExact
+      ? exactLines(exact, exactKey(origin, path))
+      : patternLines(rootOf(roots, origin), segments);
+    append(place, line, at);
   }
-  const find = ({ origin, path }: RequestTarget): readonly number[] => {
+  const find = ({ origin, path, query }: RequestTarget): Iterable<number> => {
     const segments = segmentsOf(path);
     const whole = `/${segments.join('/')}`;
-    const found: number[] = [];
+    const places: PathLines[] = [];
     for (const place of ['*', origin]) {
-      found.push(...(exact.get(exactKey(place, whole)) ?? []));
+      const ofPath = exact.get(exactKey(place, whole));
+      if (ofPath !== undefined) places.push(ofPath);
       const root = roots.get(place);
-      if (root !== undefined) collect(root, segments, 0, found);
+      if (root !== undefined) collect(root, segments, 0, places);
     }
-    return found.length < 2 ? found : found.sort((one, other) => one - other);
+    return places.length === 0 ? [] : inOrder(candidates(places, query));
   };
   return {
     *matches(target) {
@@ -77,14 +88,63 @@ function exactKey(origin: string, path: string): string {
   return `${origin}\n${path}`;
 }
 
-function append(lists: Map<string, number[]>, key: string, at: number): void {
-  const list = lists.get(key);
-  if (list === undefined) lists.set(key, [at]);
+function noLines(): PathLines {
+  return { plain: [], byParameter: new Map() };
+}
+
+function exactLines(exact: Map<string, PathLines>, key: string): PathLines {
+  const place = exact.get(key) ?? noLines();
+  exact.set(key, place);
+  return place;
+}
+
+function append({ plain, byParameter }: PathLines, { parameters }: RedirectLine, at: number): void {
+  const [first] = parameters;
+  if (first === undefined) {
+    plain.push(at);
+    return;
+  }
+  const key = parameterKey(first.name, first.value);
+  const list = byParameter.get(key);
+  if (list === undefined) byParameter.set(key, [at]);
   else list.push(at);
 }
 
+function parameterKey(name: string, value: string | undefined): string {
+  return JSON.stringify(value === undefined ? [name] : [name, value]);
+}
+
+/** The lists with the lines of some paths that may apply to a query. */
+function candidates(places: readonly PathLines[], query: string): readonly (readonly number[])[] {
+  const lists = new Set<readonly number[]>();
+  const pairs = places.some(({ byParameter }) => byParameter.size > 0) ? queryPairs(query) : [];
+  for (const { plain, byParameter } of places) {
+    if (plain.length > 0) lists.add(plain);
+    for (const { name, value } of pairs) {
+      for (const key of [parameterKey(name, undefined), parameterKey(name, value)]) {
+        const list = byParameter.get(key);
+        if (list !== undefined) lists.add(list);
+      }
+    }
+  }
+  return [...lists];
+}
+
+/** The positions in sorted lists, in their order; it looks at no more than the caller takes. */
+function* inOrder(lists: readonly (readonly number[])[]): Generator<number, void, undefined> {
+  const heads = lists.map((list) => ({ list, at: 0, next: list[0] ?? Infinity }));
+  for (;;) {
+    let first: (typeof heads)[number] | undefined;
+    for (const head of heads) if (head.next < (first?.next ?? Infinity)) first = head;
+    if (first === undefined) return;
+    yield first.next;
+    first.at += 1;
+    first.next = first.list[first.at] ?? Infinity;
+  }
+}
+
 function newNode(): Node {
-  return { literals: new Map(), placeholder: undefined, ends: [], splats: [] };
+  return { literals: new Map(), placeholder: undefined, ends: noLines(), splats: noLines() };
 }
 
 function rootOf(roots: Map<string, Node>, origin: string): Node {
@@ -93,13 +153,10 @@ function rootOf(roots: Map<string, Node>, origin: string): Node {
   return root;
 }
 
-function addPattern(root: Node, segments: readonly string[], at: number): void {
+function patternLines(root: Node, segments: readonly string[]): PathLines {
   let node = root;
   for (const segment of segments) {
-    if (segment === '*') {
-      node.splats.push(at);
-      return;
-    }
+    if (segment === '*') return node.splats;
     if (isPlaceholder(segment)) node = node.placeholder ??= newNode();
     else {
       const next: Node = node.literals.get(segment) ?? newNode();
@@ -107,15 +164,15 @@ function addPattern(root: Node, segments: readonly string[], at: number): void {
       node = next;
     }
   }
-  node.ends.push(at);
+  return node.ends;
 }
 
 /** Collects the lines below a node that a path matches; it visits no node twice. */
-function collect(node: Node, segments: readonly string[], depth: number, found: number[]): void {
-  found.push(...node.splats);
+function collect(node: Node, segments: readonly string[], depth: number, found: PathLines[]): void {
+  found.push(node.splats);
   const segment = segments[depth];
   if (segment === undefined) {
-    found.push(...node.ends);
+    found.push(node.ends);
     return;
   }
   const literal = node.literals.get(segment);
@@ -204,8 +261,9 @@ export async function redirectCircles(
   };
   const done = new Set<RedirectLine>();
   const circles: (readonly RedirectLine[])[] = [];
-  for (const [at, line] of always.entries()) {
-    if (at % linesAtOnce === linesAtOnce - 1) await setImmediate();
+  const turns = eventLoop.turns('redirects');
+  for (const line of always) {
+    if (turns.isOver()) await turns.next();
     const way: RedirectLine[] = [];
     let target = sampleOf(line);
     let match = target && first(target);
@@ -223,9 +281,6 @@ export async function redirectCircles(
   }
   return circles;
 }
-
-/** Lines that are followed without a pause. */
-const linesAtOnce = 1_000;
 
 function targetAt(origin: string, encoded: string, query = ''): RequestTarget | undefined {
   const path = canonicalPath(encoded);

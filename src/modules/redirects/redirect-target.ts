@@ -1,6 +1,7 @@
 import { asQueryValue, encodePath, sentAfter, sentUrlOf } from '../../core/values/path.ts';
-import { asPathValue, queryPairs } from '../../core/http/query.ts';
+import { authorityOf } from '../../core/http/field-template.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
+import { fillTarget, withQuery } from '../../core/http/target-template.ts';
 
 /** A redirect of the ini file. */
 interface RedirectRule {
@@ -62,13 +63,7 @@ function redirectLocation(
   { splat, groups }: RedirectValues,
   target: RequestTarget,
 ): string {
-  const { origin, query } = target;
-  const values: Readonly<Record<string, string>> = {
-    splat,
-    path: target.sentPath,
-    query,
-    host: origin.slice(origin.indexOf('://') + '://'.length),
-  };
+  const { origin, query, sentPath: path } = target;
   const [beforeQuery = ''] = rule.to.split(/[?#]/, 1);
   const grouped = rule.to.replace(/\$(\d{1,2})/g, (whole, digits: string, at: number) => {
     if (rule.pattern === undefined) return whole;
@@ -79,14 +74,8 @@ function redirectLocation(
       encodeURIComponent,
     );
   });
-  const filled = grouped.replace(/\{([^{}]*)\}/g, (whole, name: string) => {
-    if (!name.startsWith('query.')) return values[name] ?? whole;
-    const found = queryPairs(query).find((pair) => pair.name === name.slice('query.'.length));
-    return asPathValue(found?.value ?? '');
-  });
+  const filled = fillTarget(grouped, { splat, path, query, host: authorityOf(origin) });
   const location = filled.startsWith('/') ? filled.replace(/^\/[/\\]+/, '/') : filled;
-  if (rule.query === 'drop' || query === '' || rule.to.includes('{query}')) return location;
-  const [withoutFragment = '', ...fragment] = location.split('#');
-  const joined = `${withoutFragment}${withoutFragment.includes('?') ? '&' : '?'}${query}`;
-  return [joined, ...fragment].join('#');
+  const isAdded = rule.query === 'keep' && !rule.to.includes('{query}');
+  return isAdded ? withQuery(location, query) : location;
 }

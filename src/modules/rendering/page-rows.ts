@@ -1,4 +1,5 @@
 import type { Fields } from '../../core/http/request.ts';
+import type { ClientAddress } from '../../core/values/network/peer.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { hasScope, type Caller } from '../../core/values/key.ts';
@@ -17,7 +18,7 @@ interface PageRowsParts {
   /** Runs record.get. */
   readonly execute: () => Execute;
   /** The caller without a key at an address. */
-  readonly anonymous: (address: string) => Caller;
+  readonly anonymous: (address: ClientAddress) => Caller;
 }
 
 /**

@@ -190,17 +190,23 @@ export interface Resolution {
 /**
  * Whether a text can be the target of a breadcrumb (docs/design/rendering.md#breadcrumbs): an
  * http(s) URL without credentials, a path on this site, or `key:` with another breadcrumb's key,
- * but no script. It may end with `*`, but not within the host.
+ * but no script. It may end with `*`, and have variables, but the only one within the host is
+ * `{host}`, the host that the visitor has asked.
  */
 export function isTarget(text: string): boolean {
   if (text.length > targetCharactersMax) return false;
   if (text.startsWith('key:')) return isBreadcrumbKey(text.slice('key:'.length));
   if (/[\0-\x20\x7f\\]/.test(text)) return false;
   if (text.startsWith('/')) return !text.startsWith('//');
-  if (!/^https?:\/\/[^/?#*]+(?:[/?#]|$)/i.test(text) || !URL.canParse(text)) return false;
-  const { username, password } = new URL(text);
+  const host = targetHost.exec(text)?.[0];
+  const url = host === undefined ? null : URL.parse(host.replace('{host}', 'host.invalid'));
+  if (url === null) return false;
+  const { username, password } = url;
   return username === '' && password === '';
 }
+
+/** The beginning of a target up to its path. */
+const targetHost = /^https?:\/\/(?:[^/?#*{}]+|(?:[^/?#*{}@:]+\.)?\{host\})(?=[/?#]|\{path\}|$)/i;
 
 /**
  * Whether a text can be the key of a breadcrumb: 1 to 512 characters without control characters.

@@ -1,17 +1,17 @@
 import type { StaticOutput } from '../../core/values/json/static.ts';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bounds } from '../../core/values/bounds.ts';
 import { actions, type Change, type Family } from '../../core/log/change.ts';
-import { hasScope, type Scope } from '../../core/values/key.ts';
+import { hasScope, type Caller, type Scope } from '../../core/values/key.ts';
+import type { WorkTurns } from '../../core/fair/turns.ts';
 import type { Reads, Store } from '../../core/log/store.ts';
 import { isRuleSeen, shownRows } from '../rules/bounds/rules.ts';
 import {
   changesExaminedMax,
   changesRowsMax,
   listRowsDefault,
-  listSliceChanges,
 } from '../../core/operations/limits.ts';
 import { defineOperation, type Call } from '../../core/operations/operation.ts';
+import { readInTurns } from '../../core/operations/turns.ts';
 import { toolUseSchema } from '../../core/operations/records/schema.ts';
 import { seqFromMoment, seqOfMoment } from '../../core/operations/records/moment.ts';
 
@@ -98,18 +98,16 @@ export const listChanges = defineOperation({
     ({ store }: { readonly store: Store }) =>
     async ({ before, limit = listRowsDefault, ...filters }, call) => {
       const visible = familyNames.filter((name) => hasScope(call.caller, families[name]));
-      const isSeen = seenRows(store, call.caller.bounds);
       const matches = (change: Change): change is ListedChange =>
         visible.some((name) => name === change.family) &&
         (filters.family === undefined || change.family === filters.family) &&
         (filters.by === undefined || change.by === filters.by) &&
         (filters.action === undefined || change.action === filters.action) &&
-        !('session' in change.data) &&
-        isSeen(change);
-      return {
-        kind: 'data',
-        data: await readPage(store, { before, limit, matches, filters }, call),
-      };
+        !('session' in change.data);
+      const data = await readInTurns({ store }, call, (then, turns) =>
+        readPage(then.store, { before, limit, matches, filters }, { ...call, turns }),
+      );
+      return { kind: 'data', data };
     },
 });
 
@@ -140,11 +138,11 @@ async function readPage(
     readonly matches: (change: Change) => change is ListedChange;
     readonly filters: ChangeFilters;
   },
-  call: Call,
+  { caller, turns }: Pick<Call, 'caller'> & { readonly turns: WorkTurns },
 ): Promise<ChangeList> {
   const range = txn === undefined ? { first: 1, last: store.seq() } : store.txnSeqs(txn);
   if (range === undefined) return { rows: [], next: null };
-  const signal = call.signal();
+  const isSeen = seenRows(store, caller.bounds);
   const rows: ChangeRow[] = [];
   const last = until === undefined ? range.last : seqOfMoment(store, 'until', until);
   const first =
@@ -152,16 +150,18 @@ async function readPage(
   let seq = Math.min(range.last, last, (before ?? Infinity) - 1);
   for (let examined = 1; seq >= first; seq -= 1, examined += 1) {
     const change = store.change(seq);
-    if (change !== undefined && matches(change)) rows.push(rowView(store, change, call));
+    if (change !== undefined && matches(change) && isSeen(change)) {
+      rows.push(rowView(store, change, caller));
+    }
     if (rows.length === limit || examined === changesExaminedMax) {
       return { rows, next: seq > first ? seq : null };
     }
-    if (examined % listSliceChanges === 0) await nextTurn(undefined, { signal });
+    if (turns.isOver()) await turns.next();
   }
   return { rows, next: null };
 }
 
-function rowView(reads: Reads, change: ListedChange, { caller }: Call): ChangeRow {
+function rowView(reads: Reads, change: ListedChange, caller: Caller): ChangeRow {
   const { seq, txn, by, via, action, family, id, dtu_stored, data } = change;
   const name = hasScope(caller, 'admin') ? reads.key(by)?.name : undefined;
   const title = titleOf(reads, change);

@@ -4,7 +4,7 @@ import { maskedKeys } from '../logs/access-log.ts';
 import { redactedUrl } from '../logs/access-rules.ts';
 import type { SpanAttributes, TraceSpan } from '../../core/report/trace.ts';
 import type { Arrived } from '../../core/pipeline/exchange.ts';
-import { peerAddress, schemeOf } from '../../core/pipeline/peer.ts';
+import { schemeOf } from '../../core/values/network/peer.ts';
 import type { Serving } from '../../core/pipeline/serving.ts';
 
 /** Begins the span of a request; undefined without `[telemetry]`. */
@@ -13,7 +13,7 @@ export function beginRequestSpan(
   { head, peer }: Arrived,
 ): TraceSpan | undefined {
   if (tracer === undefined) return undefined;
-  const given = { fields: head.fields, peerAddress: peerAddress(peer) };
+  const given = { fields: head.fields, peerAddress: peer.address };
   return tracer.continue(given, 'server', head.method, {});
 }
 

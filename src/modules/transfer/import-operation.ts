@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bounds } from '../../core/values/bounds.ts';
 import type { ToolUse } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
@@ -15,8 +14,8 @@ import {
   refusalsKeptMax,
   refusalsNamedMax,
   shadowsCheckedMax,
-  shadowsPerTurn,
 } from './limits.ts';
+import { turnsOf } from '../../core/operations/turns.ts';
 
 /** An import as data, which another thread can run. */
 export interface ImportRequest {
@@ -157,14 +156,15 @@ export const importLines = defineOperation({
 async function hiddenRules(
   { store, site }: Pick<ImportOperationParts, 'store' | 'site'>,
   rules: readonly ImportedRule[],
-  call: Pick<Call, 'origin' | 'visitor' | 'caller'>,
+  call: Pick<Call, 'origin' | 'visitor' | 'caller' | 'signal'>,
 ): Promise<readonly Pick<LineProblems, 'line' | 'problems'>[]> {
   const hidden: Pick<LineProblems, 'line' | 'problems'>[] = [];
-  for (const [at, { line, id }] of rules.entries()) {
+  const turns = turnsOf(call);
+  for (const { line, id } of rules) {
+    if (turns.isOver()) await turns.next();
     const rule = store.rule(id)?.rule;
     const problems = rule === undefined ? [] : shadowProblems({ store, site }, rule, call);
     if (problems.length > 0) hidden.push({ line, problems });
-    if (at % shadowsPerTurn === shadowsPerTurn - 1) await nextTurn();
   }
   return hidden;
 }

@@ -25,5 +25,3 @@ export const importAheadBytesMax = 32 * MIB;
 export const refusalsKeptMax = 1_000;
 /** Imported page rules that an import over HTTP checks for what hides them. */
 export const shadowsCheckedMax = 1_000;
-/** How many of them it checks in one turn of the event loop. */
-export const shadowsPerTurn = 20;

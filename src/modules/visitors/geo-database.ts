@@ -48,7 +48,7 @@ function readDatabase(bytes: Buffer): (address: string) => Location {
   const known = createLruCache<Location>(locationsRememberedMax);
   // An IPv4 database would also return a record for an IPv6 address.
   const isCovered = (address: string): boolean =>
-    address !== '' && (reader.metadata.ipVersion !== 4 || !address.includes(':'));
+    reader.metadata.ipVersion !== 4 || !address.includes(':');
   // A truncated file, or one in another format, only fails when an address is looked up.
   reader.get('192.0.2.1');
   return (address) => {

@@ -133,7 +133,10 @@ async function verifyWithEach(
   throw new JWSSignatureVerificationFailed();
 }
 
-/** The user that claims name, with its roles; undefined without a usable name. */
+/**
+ * The user that claims name, with its roles; undefined without a usable name, or if they say that
+ * the address which names it is not verified.
+ */
 export function userIn(
   payload: JWTPayload,
   { userClaim, rolesClaim }: Pick<TokenRules, 'userClaim' | 'rolesClaim'>,
@@ -142,12 +145,22 @@ export function userIn(
   if (typeof name !== 'string' || name === '' || name.length > userNameCharactersMax) {
     return undefined;
   }
+  const verified = claimAt(payload, verifiedClaim(userClaim));
+  if (verified !== undefined && verified !== true) return undefined;
   return { name, roles: rolesFrom(claimAt(payload, rolesClaim)) };
 }
 
-/** The claim at the end of a path of names; undefined if there is none. */
+/**
+ * The path of the claim that says whether the address at a path is verified (OpenID Connect Core
+ * §5.1): beside it. Empty for a path to something else than an address.
+ */
+export function verifiedClaim(path: readonly string[]): readonly string[] {
+  return path.at(-1) === 'email' ? path.with(-1, 'email_verified') : [];
+}
+
+/** The claim at the end of a path of names; undefined if there is none, or for an empty path. */
 export function claimAt(payload: JWTPayload, path: readonly string[]): unknown {
-  let at: unknown = payload;
+  let at: unknown = path.length === 0 ? undefined : payload;
   for (const name of path) {
     if (!isJsonObject(at) || !Object.hasOwn(at, name)) return undefined;
     at = at[name];

@@ -23,12 +23,13 @@ import {
 } from './limits.ts';
 import { createTokenService } from './token-service.ts';
 import type { TokenVerifier } from './tokens.ts';
+import type { ClientAddress } from '../../core/values/network/peer.ts';
 
 /** The parts of a request that describe its visitor. */
 interface VisitorRequest {
   /** Its target, whose origin decides which cookies count. */
   readonly target?: { readonly origin: string } | undefined;
-  readonly address: string;
+  readonly address: ClientAddress;
   readonly fields: Fields;
   /** What a trusted proxy claims about the visitor. */
   readonly claims: ProxyClaims;
@@ -128,7 +129,7 @@ interface VisitorParts {
 }
 
 class RequestVisitor implements Visitor {
-  readonly address: string;
+  readonly address: ClientAddress;
   readonly #arrived: VisitorRequest;
   readonly #parts: VisitorParts;
   #nowMs: number | undefined;

@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
 import type { Database, RootDatabase } from 'lmdb';
 import { openEnvironment } from '../../core/log/databases.ts';
 import { inspectDataFile, prepareFolder } from '../../core/log/folder/data-folder.ts';
@@ -29,6 +28,7 @@ import {
   type SiteDimension,
   type VisitCounts,
 } from './visit-counts.ts';
+import { eventLoop } from '../../core/fair/turns.ts';
 
 /** What is counted: a breadcrumb by path and origin of its rule, or a page by its own. */
 interface VisitedKey {
@@ -155,15 +155,16 @@ export class VisitTable<D extends string> {
 
   /** All counts by day; lets other work run at intervals. */
   async *ofAll(span: DaySpan): AsyncIterable<DayVisits<D>> {
+    const turns = eventLoop.turns('visits');
     let start = span.from;
     for (;;) {
+      await turns.next();
       const end = `${span.until}~`;
       const slice = [...this.#visits.getRange({ start, end, limit: visitRowsReadMax })];
       for (const { key, value } of slice) yield this.#parse(key.slice(0, dayCharacters), value);
       const last = slice.at(-1);
       if (last === undefined || slice.length < visitRowsReadMax) return;
       start = `${last.key}!`;
-      await turn();
     }
   }
 

@@ -13,7 +13,7 @@ interface BatchLimits {
 }
 
 /** Either how long an event may wait, or the times of the day at which batches are sent. */
-type BatchTime =
+export type BatchTime =
   | { readonly everyMs: number }
   | { readonly minutes: readonly number[]; readonly zone: string };
 

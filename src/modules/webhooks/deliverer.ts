@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { pause } from '../../core/background/retry-loop.ts';
 import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import { Failure } from '../../core/values/failure.ts';
@@ -17,7 +16,6 @@ import {
   deliveryPollMs,
   deliverySettleMs,
   deliveryTidyMs,
-  wokenAtOnceMax,
 } from './limits.ts';
 import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
@@ -25,6 +23,7 @@ import type { FinishedAttempt, Report } from './reports.ts';
 import { Retention } from './retention.ts';
 import { Sender, type SenderParts } from './sender.ts';
 import { AttemptLimiter, TurnBudget } from './attempt-limiter.ts';
+import { eventLoop } from '../../core/fair/turns.ts';
 
 /** The `[webhook]` and `[node]` settings that are in force. */
 interface DeliverySettings {
@@ -254,12 +253,11 @@ export class Deliverer {
     parts: SenderParts,
     signal: AbortSignal,
   ): Promise<void> {
-    let woken = 0;
+    const turns = eventLoop.turns('webhooks');
     for (const queue of queues) {
       if (signal.aborted) return;
       this.#senderOf(queue, parts).wake();
-      woken += 1;
-      if (woken % wokenAtOnceMax === 0) await nextTurn();
+      if (turns.isOver()) await turns.next();
     }
   }
 

@@ -55,6 +55,8 @@ export interface Hook {
   readonly order: boolean;
   /** Attempts before a message is given up. */
   readonly retry_limit: number;
+  /** The waits before the second attempt, the third …, such as `5s`; else of the ini file. */
+  readonly retry?: readonly string[];
   /** Whether it is delivered; otherwise, its events wait. */
   readonly active: boolean;
   /** When its secret was last rotated, ISO 8601, UTC. */

@@ -20,8 +20,6 @@ export const eventCostBytes = 512;
 export const wakeCostBytes = 8 * KIB;
 /** Bytes of a long body that are signed or written in one turn of the event loop. */
 export const bodySliceBytes = MIB;
-/** Senders that are woken in one turn of the event loop. */
-export const wokenAtOnceMax = 64;
 /** How often the deliverer stores its clock. */
 export const clockNotedMs = 600_000;
 /** The shortest gap in the stored clock that is an outage, in which retention does not count. */
@@ -43,8 +41,6 @@ export const eventTextsCharactersMax = 16 * MIB;
 export const retentionCheckMs = 60_000;
 /** Attempts in flight to all receivers together. */
 export const deliveriesInFlightMax = 4_096;
-/** Hooks with queues that one turn of the event loop examines. */
-export const retentionQueuesAtOnce = 200;
 /** Events of a hook that are read ahead. */
 export const queuedReadMax = 64;
 /** The longest timer; longer waits consist of several. */

@@ -6,8 +6,8 @@ import {
   bodySliceBytes,
   eventTextsCharactersMax,
 } from './limits.ts';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { eventLoop } from '../../core/fair/turns.ts';
 
 /** A message to send. */
 export interface HookMessage {
@@ -137,6 +137,7 @@ export async function batchBody(
   textOf: (logSeq: number) => EventText,
 ): Promise<Buffer> {
   const slices: Buffer[] = [];
+  const turns = eventLoop.turns('webhooks');
   let [slice, bytes] = ['{"batch":[', 0];
   for (const [at, logSeq] of logSeqs.entries()) {
     const text = textOf(logSeq);
@@ -145,7 +146,7 @@ export async function batchBody(
     if (bytes < bodySliceBytes) continue;
     slices.push(Buffer.from(slice));
     [slice, bytes] = ['', 0];
-    await nextTurn();
+    if (turns.isOver()) await turns.next();
   }
   slices.push(Buffer.from(`${slice}],"first_seq":${n},"last_seq":${n + logSeqs.length - 1}}`));
   return Buffer.concat(slices);

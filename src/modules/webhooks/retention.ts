@@ -1,16 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../core/values/failure.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { Deliveries, Outage } from './log/deliveries.ts';
 import type { SteadyClock } from './retry.ts';
-import {
-  clockNotedMs,
-  outageMsMin,
-  outagesMax,
-  retentionCheckMs,
-  retentionQueuesAtOnce,
-} from './limits.ts';
+import { clockNotedMs, outageMsMin, outagesMax, retentionCheckMs } from './limits.ts';
 import type { Receivers } from './receivers.ts';
+import { eventLoop } from '../../core/fair/turns.ts';
 
 interface RetentionParts {
   readonly deliveries: Deliveries;
@@ -126,8 +120,9 @@ async function removeExpired(
   { deliveries, receivers, log, signal }: RetentionParts,
   before: string,
 ): Promise<void> {
-  for (const [at, queue] of deliveries.queues().entries()) {
-    if (at % retentionQueuesAtOnce === 0) await nextTurn();
+  const turns = eventLoop.turns('webhooks');
+  for (const queue of deliveries.queues()) {
+    if (turns.isOver()) await turns.next();
     let unsent = 0;
     while (!signal.aborted && deliveries.hasExpired(queue, before)) {
       unsent += (await deliveries.expire(queue, before)).unsent;

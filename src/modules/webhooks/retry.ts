@@ -1,3 +1,5 @@
+import { durationMs } from '../../core/values/units.ts';
+import type { Hook } from './hook.ts';
 import type { AttemptRecord } from './log/deliveries.ts';
 import type { AttemptResult } from './attempt.ts';
 import type { HookMessage } from './message.ts';
@@ -13,7 +15,7 @@ interface Judged {
   readonly verdict: Verdict;
   /** The hook's `retry_limit`. */
   readonly attemptsMax: number;
-  /** `[webhook] retry`. */
+  /** As retrySchedule returns it. */
   readonly retryMs: readonly number[];
   /** Whether the batch was split: the halves replace it, and it is not retried. */
   readonly isSplit: boolean;
@@ -26,9 +28,10 @@ interface Judged {
 /** Makes the record of an attempt: its outcome, and when the next attempt is due. */
 export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged): AttemptRecord {
   const { status, answer, answerFields, ms, problem, retryAfterMs } = judged.result;
-  const { outcome } = judged.verdict;
-  const tries = (before?.tries ?? 0) + 1;
-  const isAgain = outcome === 'failed' && !judged.isSplit;
+  const { outcome, isGone } = judged.verdict;
+  // A person decides whether a paused hook sends again, so 410 uses up no attempt of `retry_limit`.
+  const tries = (before?.tries ?? 0) + (isGone ? 0 : 1);
+  const isAgain = outcome === 'failed' && !judged.isSplit && !isGone;
   const delayMs = isAgain ? retryDelayMs({ ...judged, attempts: tries, retryAfterMs }) : undefined;
   return {
     logSeqs,
@@ -43,11 +46,21 @@ export function attemptRecord({ logSeqs, before }: HookMessage, judged: Judged):
     ...(answer !== '' && { answer }),
     ...(answerFields.length > 0 && { answerFields }),
     hookSeq: judged.hookSeq,
+    // It is due at once, and waits until the hook is resumed.
+    ...(isGone && { dueMs: Math.trunc(judged.clockMs) }),
     ...(delayMs !== undefined && {
       dueMs: Math.trunc(judged.clockMs + delayMs),
       dueAt: new Date(judged.at + ms + delayMs).toISOString(),
     }),
   };
+}
+
+/** The waits of a hook between attempts, in milliseconds: its own, or else `[webhook] retry`. */
+export function retrySchedule(
+  { retry }: Pick<Hook, 'retry'>,
+  standardMs: readonly number[],
+): readonly number[] {
+  return retry?.map((wait) => durationMs(wait) ?? 0) ?? standardMs;
 }
 
 /** Jitter changes a scheduled wait by at most this fraction. */
@@ -59,7 +72,7 @@ export interface FailedDelivery {
   readonly attempts: number;
   /** The hook's `retry_limit`: the number of attempts after which the delivery is given up. */
   readonly attemptsMax: number;
-  /** `[webhook] retry`: the waits before the second attempt, the third …; the last one repeats. */
+  /** The waits before the second attempt, the third …; the last one repeats. */
   readonly retryMs: readonly number[];
   /** The answer's Retry-After, as readRetryAfter parses it. */
   readonly retryAfterMs: number | undefined;
@@ -71,7 +84,7 @@ export interface FailedDelivery {
  * How long a failed delivery waits before its next attempt, in milliseconds
  * (docs/design/webhooks.md#deliveries): the scheduled time, 20 % more or less, and at least the
  * Retry-After of the receiver. `hasRoom` (concurrency-window.ts) may delay it further.
- * Undefined if no attempt follows: `retry_limit` is reached, or `[webhook] retry` is empty.
+ * Undefined if no attempt follows: `retry_limit` is reached, or the schedule is empty.
  */
 export function retryDelayMs({
   attempts,
@@ -92,7 +105,9 @@ export function retryDelayMs({
 
 /** The meaning of the status of one attempt (docs/design/webhooks.md#deliveries). */
 export interface Verdict {
-  /** `failed` deliveries are retried until the schedule ends. */
+  /**
+   * `failed` deliveries are retried until the schedule ends; after 410, when the hook is resumed.
+   */
   readonly outcome: 'completed' | 'completed_404' | 'failed';
   /**
    * The state of the receiver: `healthy`; `failing` if it is overloaded, broken or unreachable;
@@ -112,8 +127,9 @@ const completed: Verdict = {
   isTooLarge: false,
 };
 const completed404: Verdict = { ...completed, outcome: 'completed_404' };
-const gone: Verdict = { ...completed, isGone: true };
 const refused: Verdict = { ...completed, outcome: 'failed', receiver: 'refusing' };
+/** Only 2xx and 404 complete a delivery. The receiver works: a resume sends at full pace. */
+const gone: Verdict = { ...completed, outcome: 'failed', isGone: true };
 const tooLarge: Verdict = { ...refused, isTooLarge: true };
 const failed: Verdict = { ...completed, outcome: 'failed', receiver: 'failing' };
 

@@ -11,7 +11,7 @@ import {
   writeMessage,
   type HookMessage,
 } from './message.ts';
-import { type SteadyClock, verdictOn, attemptRecord } from './retry.ts';
+import { type SteadyClock, verdictOn, attemptRecord, retrySchedule } from './retry.ts';
 import {
   hasRoom,
   windowAfterStart,
@@ -276,7 +276,7 @@ export class Sender {
     if (result.problem?.code === 'cancelled') return false;
     const verdict = verdictOn(result.status);
     if (verdict.isGone) this.#goneVersion = version.seq;
-    const { concurrency: widthMax, retryMs } = settings();
+    const { concurrency: widthMax, retryMs: standardMs } = settings();
     const { receiver: health } = verdict;
     const { retryAfterMs } = result;
     this.#window = windowAfterEnd(this.#window, {
@@ -292,11 +292,15 @@ export class Sender {
         attemptsMax: hook.retry_limit,
         isSplit: split.length > 0,
       },
-      ...{ retryMs, random: random(), clockMs: clockMs() },
+      ...{
+        retryMs: retrySchedule(hook, standardMs),
+        random: random(),
+        clockMs: clockMs(),
+      },
     });
     // The next attempt can begin while this one is being recorded.
     const isCompleted = record.outcome === 'completed' || record.outcome === 'completed_404';
-    if (isCompleted && !verdict.isGone) this.#inFlight.complete(message.n);
+    if (isCompleted) this.#inFlight.complete(message.n);
     this.wake();
     const ended = { receiver, n: message.n, record, verdict, event };
     await this.#parts.report(ended);

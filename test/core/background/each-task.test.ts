@@ -211,7 +211,7 @@ const cases: Readonly<Record<string, Case>> = {
       createRowChecks({ store: brokenOnce(await scratchStore(t), 'tablesAfter'), log }).task,
   ),
   scheduled_publishing: started(async (t) => {
-    const store = brokenOnce(await scratchStore(t), 'draftsAfter');
+    const store = brokenOnce(await scratchStore(t), 'draftsIn');
     return scheduledPublishing(scheduleParts({ store, newId, now }));
   }),
   asset_keeper: started(async (t, { log }) => {

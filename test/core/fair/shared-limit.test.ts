@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Failure } from '../../../src/core/values/failure.ts';
 import { SharedLimit } from '../../../src/core/fair/shared-limit.ts';
+import { unknownAddress, type ClientAddress } from '../../../src/core/values/network/peer.ts';
 
 function limitOf(shares: Partial<Record<'max' | 'perAddressMax', number>>) {
   const limit = new SharedLimit({
@@ -13,7 +14,7 @@ function limitOf(shares: Partial<Record<'max' | 'perAddressMax', number>>) {
     held: 'long',
     ...shares,
   });
-  const grow = (address: string, amount: number, keyId?: string) => {
+  const grow = (address: ClientAddress, amount: number, keyId?: string) => {
     const allocation = limit.allocation({ address, keyId });
     try {
       allocation.grow(amount);
@@ -39,18 +40,19 @@ suite('a limit that all clients share', () => {
     assert.equal(grow('192.0.2.1', 20).code, undefined);
   });
 
-  test('counts by the network of an IPv6 address, and does not limit a unix socket', () => {
+  test('counts by the network of an IPv6 address, and all unknown addresses as one', () => {
     const { grow } = limitOf({});
     assert.equal(grow('2001:db8::1', 20).code, undefined);
     assert.equal(grow('2001:db8::2', 6).code, 'rate_limited');
     assert.equal(grow('2001:db8:0:1::1', 20).code, undefined);
-    assert.equal(grow('', 20).code, undefined);
-    assert.equal(grow('', 1).code, 'unavailable', 'for all without a key');
+    assert.equal(grow(unknownAddress, 20).code, undefined);
+    assert.equal(grow(unknownAddress, 6).code, 'rate_limited');
+    assert.equal(grow('192.0.2.9', 1).code, 'unavailable', 'for all without a key');
   });
 
   test('keeps a part for keys that callers without one cannot take', () => {
     const { grow } = limitOf({});
-    for (const address of ['192.0.2.1', '192.0.2.2']) grow(address, 25);
+    for (const address of ['192.0.2.1', '192.0.2.2'] as const) grow(address, 25);
     assert.equal(grow('192.0.2.3', 11).code, 'unavailable');
     assert.equal(grow('192.0.2.1', 40, 'a').code, undefined, 'whatever others at its address do');
     assert.equal(grow('192.0.2.9', 10, 'a').code, 'rate_limited', 'of one key, from anywhere');

@@ -6,8 +6,12 @@ import { Failure } from '../../../src/core/values/failure.ts';
 const host = ['Host', 'example.com'];
 
 function enter(rawFields: readonly string[], head: Partial<RequestHead> = {}) {
-  const whole = {
-    ...{ method: 'GET', target: '/', httpVersion: '1.1', secure: false, peerAddress: '192.0.2.1' },
+  const whole: RequestHead = {
+    method: 'GET',
+    target: '/',
+    httpVersion: '1.1',
+    scheme: 'http',
+    peer: { listener: 'tcp', address: '192.0.2.1', local: () => '192.0.2.2:80' },
     ...head,
     rawFields,
   };
@@ -29,7 +33,7 @@ const refused: readonly (readonly [
 ])[] = [
   // Host (RFC 9112 §3.2).
   [[], /Host field is missing/],
-  [[], /Host field is missing/, { httpVersion: '1.0' }],
+  [['Host', ''], badHost, { httpVersion: '1.0' }],
   [[...host, ...host], once],
   [[...host, 'host', 'evil.example'], once],
   [[...host, 'HOST', ''], once],
@@ -174,4 +178,9 @@ suite('a request head', () => {
     assert.equal(fields['transfer-encoding'], 'Chunked');
     enter([...host, 'Content-Length', '5'], { httpVersion: '1.0' });
   });
+});
+
+test('a request of HTTP/1.0 without Host is for the address of its connection', () => {
+  const { target } = enter([], { httpVersion: '1.0' });
+  assert.equal(target.origin, 'http://192.0.2.2');
 });

@@ -92,7 +92,8 @@ const ofHundred: readonly (readonly [value: string, ranges: string | undefined])
 ];
 
 const ofNothing: readonly (readonly [value: string, ranges: string | undefined])[] = [
-  ['bytes=0-', ''],
+  ['bytes=0-', undefined],
+  ['bytes=1-', ''],
   ['bytes=0-0', ''],
   ['bytes=-0', ''],
   ['bytes=-5', undefined],

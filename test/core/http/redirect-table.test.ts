@@ -16,6 +16,27 @@ function locationsOf(text: string, path: string, query = ''): readonly string[] 
   return [...createRedirectTable(lines).matches(target)].map(({ location }) => location);
 }
 
+test('a request looks at the lines that may apply to it, of however many of its path', () => {
+  const text = Array.from({ length: 1_000 }, (_, at) => `/a v=${at} /b/${at} 301`).join('\n');
+  const { lines } = parseRedirectLines(`${text}\n${'/a /c\n'.repeat(1_000)}/a v=7 /late\n`);
+  let looks = 0;
+  const counted = new Proxy(lines, {
+    get(target, name, receiver): unknown {
+      if (typeof name === 'string' && /^\d+$/.test(name)) looks += 1;
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  const table = createRedirectTable(counted);
+  const first = (query: string): string | undefined => {
+    looks = 0;
+    const target = { origin: 'http://localhost', ...sentPath('/a'), query };
+    return table.matches(target).next().value?.location;
+  };
+  assert.deepEqual([first('v=7'), looks], ['/b/7', 1]);
+  assert.deepEqual([first('v=1000'), looks], ['/c?v=1000', 1]);
+  assert.deepEqual([first(''), looks], ['/c', 1]);
+});
+
 suite('the lines of a file of redirects', () => {
   test('lead where Netlify leads', () => {
     for (const [text, path, query, wanted] of [

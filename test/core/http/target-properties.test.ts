@@ -11,6 +11,7 @@ import {
 } from '../../../src/core/values/path.ts';
 import { Failure } from '../../../src/core/values/failure.ts';
 import { anyCharacter } from '../../any-character.ts';
+import { clientAddress } from '../../../src/core/values/network/peer.ts';
 
 suite('any request target', () => {
   const pieces = fc.constantFrom(
@@ -34,8 +35,12 @@ suite('any request target', () => {
         { weight: 4, arbitrary: fc.constant(['Host', 'example.com']) },
         { weight: 1, arbitrary: fc.array(fc.string({ unit: anyCharacter }), { maxLength: 8 }) },
       ),
-      secure: fc.boolean(),
-      peerAddress: fc.oneof(fc.ipV4(), fc.ipV6(), fc.string()),
+      scheme: fc.constantFrom('http', 'https'),
+      peer: fc.record({
+        listener: fc.constantFrom('tcp', 'unix'),
+        address: fc.oneof(fc.ipV4(), fc.ipV6()).map(clientAddress),
+        local: fc.constant(() => 'localhost'),
+      }),
     });
     fc.assert(
       fc.property(heads, (head) => {

@@ -13,8 +13,8 @@ function headOf(head: Partial<RequestHead>): RequestHead {
     target: '/',
     httpVersion: '1.1',
     rawFields: ['Host', 'example.com'],
-    secure: false,
-    peerAddress: '192.0.2.1',
+    scheme: 'http',
+    peer: { listener: 'tcp', address: '192.0.2.1', local: () => '192.0.2.2:80' },
     ...head,
   };
 }

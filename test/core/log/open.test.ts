@@ -262,6 +262,34 @@ suite('a data folder of Waymark', () => {
     for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
   });
 
+  test('of an older layout gets the states of its drafts', async (t) => {
+    const { folder, first } = await withDrafts(t);
+    await first.close();
+    const former = openEnvironment(folder);
+    former.transactionSync(() => {
+      const databases = openDatabases(former);
+      databases.draftstate.clearSync();
+      databases.meta.putSync('schema', '10');
+    });
+    await former.close();
+    const second = await scratchStore(t, { folder });
+    const ids = (state: 'open' | 'discarded', after?: string): readonly string[] =>
+      Array.from(second.draftsIn(state, after), ({ id }) => id);
+    assert.deepEqual([ids('open'), ids('discarded')], [['d1', 'd3'], ['d2']]);
+    assert.deepEqual(ids('open', 'd1'), ['d3']);
+    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+    await second.close();
+    const damaged = openEnvironment(folder);
+    damaged.transactionSync(() => {
+      openDatabases(damaged).draftstate.clearSync();
+    });
+    await damaged.close();
+    const third = await scratchStore(t, { folder });
+    let count = 0;
+    for await (const { differences } of third.verify()) count += differences.length;
+    assert.equal(count, 3);
+  });
+
   test('of an older layout is not changed while another version may use it', async (t) => {
     const folder = await temporaryFolder(t);
     await (await openIn(folder)).close();
@@ -362,3 +390,14 @@ suite('a data folder of Waymark', () => {
     });
   }
 });
+
+/** A folder with two open drafts, and one that was discarded between them. */
+async function withDrafts(t: TestContext) {
+  const folder = await temporaryFolder(t);
+  const first = await scratchStore(t, { folder });
+  for (const id of ['d1', 'd2', 'd3']) {
+    await commit(first, { family: 'draft', id, action: 'insert', data: { name: id } });
+  }
+  await commit(first, { family: 'draft', id: 'd2', action: 'invalidate', data: {} });
+  return { folder, first };
+}

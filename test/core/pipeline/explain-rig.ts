@@ -41,6 +41,7 @@ import { pathOf } from '../../request-path.ts';
 import { mountOf } from '../../modules/files/disk-rig.ts';
 import { testFetch, visit } from '../../modules/proxy/fetch-rig.ts';
 import { wildcardGroups } from '../../modules/rules/wildcard-groups.ts';
+import { unknownAddress } from '../../../src/core/values/network/peer.ts';
 
 export const shop = 'http://shop.example';
 
@@ -346,7 +347,7 @@ function toKey(key: string): string {
 /** Visitors that meet different conditions above. */
 const visitors: fc.Arbitrary<VisitorTraits> = fc
   .record({
-    address: fc.constantFrom('192.0.2.7', '198.51.100.1', '2001:db8::1', ''),
+    address: fc.constantFrom('192.0.2.7', '198.51.100.1', '2001:db8::1', unknownAddress),
     nowMs: fc.constantFrom(Date.UTC(2026, 0, 10), Date.UTC(2026, 0, 20)),
     devices: fc.constantFrom<readonly DeviceClass[]>([], ['mobile', 'ios'], ['bot', 'desktop']),
     seed: fc.nat({ max: visitorSeeds - 1 }),

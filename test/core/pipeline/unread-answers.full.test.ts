@@ -10,7 +10,7 @@ import { openSocket } from './raw-client.ts';
 const mib = 1 << 20;
 /** The largest page that an insert can make. */
 const pageBytes = 16 * mib - 1_000;
-const caller = { keyId: undefined, address: '192.0.2.1' };
+const caller = { keyId: undefined, address: '192.0.2.1' } as const;
 
 function answersUpTo(perAddressMax: number) {
   const limit = new SharedLimit({

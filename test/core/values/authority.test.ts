@@ -32,9 +32,11 @@ suite('a host with its port', () => {
   }
 
   test('gives the origin of a request, with the scheme of the connection', () => {
-    const head = { method: 'GET', target: '/', httpVersion: '1.1', peerAddress: '192.0.2.1' };
-    const origins = [false, true].map((secure) => {
-      const whole = { ...head, secure, rawFields: ['host', 'EXAMPLE.com:443'] };
+    const local = () => '192.0.2.2:80';
+    const peer = { listener: 'tcp', address: '192.0.2.1', local } as const;
+    const head = { method: 'GET', target: '/', httpVersion: '1.1', peer };
+    const origins = (['http', 'https'] as const).map((scheme) => {
+      const whole = { ...head, scheme, rawFields: ['host', 'EXAMPLE.com:443'] };
       return parseRequest(whole, { trustProxy: [] }).target.origin;
     });
     assert.deepEqual(origins, ['http://example.com:443', 'https://example.com']);

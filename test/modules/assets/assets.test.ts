@@ -209,6 +209,24 @@ suite('an upload', () => {
     assert.equal((await put(site, 'b.png', png, { headers: broken })).status, 400);
   });
 
+  test('in parts is refused where a part has another digest, and continues before that', async (t) => {
+    const site = await startSite(t);
+    const content = randomBytes(30_000);
+    const part = (first: number, last: number, signed = content.subarray(first, last + 1)) =>
+      put(site, 'signed.bin', content.subarray(first, last + 1), {
+        headers: {
+          'content-range': `bytes ${first}-${last}/30000`,
+          'content-digest': `sha-256=:${createHash('sha256').update(signed).digest('base64')}:`,
+        },
+      });
+    assert.equal((await part(0, 9_999, content)).status, 422);
+    assert.equal(await offsetOf(site, 'signed.bin', 30_000), 0);
+    assert.equal((await part(0, 9_999)).status, 202);
+    assert.equal((await part(10_000, 19_999, content)).status, 422);
+    assert.equal(await offsetOf(site, 'signed.bin', 30_000), 10_000);
+    assert.equal((await part(10_000, 29_999)).data.sha256, sha256(content));
+  });
+
   test('that is cut at any place is kept, and continues there', async (t) => {
     const site = await startSite(t);
     const content = randomBytes(100_000);

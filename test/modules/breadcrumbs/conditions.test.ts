@@ -12,6 +12,7 @@ import {
   shop,
   type TestRequest,
 } from '../../core/pipeline/explain-rig.ts';
+import { unknownAddress } from '../../../src/core/values/network/peer.ts';
 
 type Who = Omit<TestRequest, 'path'>;
 
@@ -191,7 +192,7 @@ const cases: readonly (readonly [
         "It applies to addresses in 10.0.0.0/8, 2001:db8::/32, 192.0.2.1; the visitor's address is 192.0.2.2.",
       ],
       [
-        { visitor: { address: '' } },
+        { visitor: { address: unknownAddress } },
         "It applies to addresses in 10.0.0.0/8, 2001:db8::/32, 192.0.2.1; the visitor's address is unknown.",
       ],
     ],

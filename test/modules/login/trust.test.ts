@@ -78,10 +78,17 @@ suite('[login] and a provider that cannot be trusted', () => {
     const ini = access + loginIni(provider).replace('preferred_username', 'email');
     const other = await startSite(t, { ini, files });
     const at = start.replace(site.url, other.url);
-    provider.claims = { sub: '1', email: 'ann@example.com', roles: [], email_verified: false };
-    assert.equal((await outcome(at)).status, 403);
-    provider.claims = { ...provider.claims, email_verified: true };
+    const claims = { sub: '1', email: 'ann@example.com', roles: [] };
+    for (const email_verified of [undefined, null, false, 'false', 'False', 'true', 0, 1, {}]) {
+      provider.claims = { ...claims, email_verified };
+      const { status, hasSession } = await outcome(at);
+      assert.deepEqual([status, hasSession], [403, false], JSON.stringify(email_verified));
+    }
+    provider.claims = { ...claims, email_verified: true };
     assert.equal((await outcome(at)).hasSession, true);
+    provider.claims = claims;
+    provider.info = { email_verified: true };
+    assert.equal((await outcome(at)).hasSession, true, 'userinfo may say so');
   });
 
   test('goes on without the provider, and finds it again', async (t) => {

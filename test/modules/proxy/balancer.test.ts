@@ -7,6 +7,7 @@ import { stickyCookie, withoutSourceCookie } from '../../../src/modules/proxy/so
 import { fetchPlan, sourceTargets } from '../../../src/modules/proxy/fetch-plan.ts';
 import { SourceHealth } from '../../../src/modules/proxy/source-health.ts';
 import { fetchRule, visit } from './fetch-rig.ts';
+import type { ClientAddress } from '../../../src/core/values/network/peer.ts';
 
 const names = ['a', 'b', 'c'] as const;
 
@@ -37,7 +38,7 @@ function rig(enginedata: JsonObject) {
   return { plan, health, order, firsts, cookieOf, fail };
 }
 
-const from = (address: string) => visit({ address });
+const from = (address: ClientAddress) => visit({ address });
 const withCookie = (cookie: string) => visit({ fields: { cookie } });
 const valueOf = (cookie = ''): string => cookie.slice(0, cookie.indexOf(';'));
 
@@ -78,7 +79,10 @@ suite('the source of a request', () => {
 
   test('stays the same for an address, whatever happens to the others', () => {
     const { order, fail } = rig({ balance: 'address' });
-    const addresses = Array.from({ length: 300 }, (_, at) => `192.0.${at >> 8}.${at & 255}`);
+    const addresses = Array.from(
+      { length: 300 },
+      (_, at) => `192.0.${at >> 8}.${at & 255}` as const,
+    );
     const before = addresses.map((address) => order(from(address)));
     for (const name of names) {
       const count = before.filter((one) => one.startsWith(name)).length;

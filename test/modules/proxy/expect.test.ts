@@ -4,6 +4,7 @@ import http from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
+import { isForbiddenTrailer } from '../../../src/modules/proxy/request-fields.ts';
 import { startSite } from '../../harness.ts';
 import { httpSource, rawSource } from '../../core/outbound/sources.ts';
 
@@ -101,5 +102,49 @@ suite('trailers of a request', () => {
     assert.deepEqual(request.rawTrailers, ['X-Sum', '42']);
     assert.equal(request.headers.trailer, 'X-Sum, Link');
     assert.equal(request.headers['transfer-encoding'], 'chunked');
+  });
+
+  for (const server of ['', 'trust_proxy = 127.0.0.1\n']) {
+    test(`never say who the client is, ${server || 'without a trusted proxy'}`, async (t) => {
+      const seen = Promise.withResolvers<http.IncomingMessage>();
+      const { origin } = await httpSource(t, (request, response) => {
+        void text(request).then(() => {
+          seen.resolve(request);
+          response.end('ok');
+        });
+      });
+      const pass = 'x_user, x.roles, remote_user, cookie, authorization, x_forwarded_for';
+      const site = await startSite(t, {
+        server,
+        ini:
+          '[auth]\nuser_header = X-User\nroles_header = X-Roles\n' +
+          '[geo]\ncountry_header = X-Land\nregion_header = X-Region\ncity_header = X-City\n' +
+          '[fetch]\nallow_private = 127.0.0.0/8\n',
+        rules: [
+          {
+            path: '/*',
+            kind: 'content.fetch',
+            enginedata: { source: `${origin}/*`, pass: pass.split(', '), methods: ['POST'] },
+          },
+        ],
+      });
+      const identity = [
+        ...['X-User', 'x_user', 'X.Roles', 'X-Land', 'X-Region', 'X-City', 'Remote-User'],
+        ...['Remote_User', 'X-Remote-Groups', 'X_Forwarded_For', 'X-Real-IP'],
+      ];
+      const lines = [...identity, 'X-Sum'].map((name) => `${name}: root\r\n`).join('');
+      const answer = await site.raw(
+        'POST /a HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nTrailer: X-User\r\n' +
+          `Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\n${lines}\r\n`,
+      );
+      assert.match(answer, /^HTTP\/1\.1 200 /);
+      assert.deepEqual((await seen.promise).rawTrailers, ['X-Sum', 'root']);
+    });
+  }
+
+  test('never say it over HTTP/2 either, whose connections take any trailer', () => {
+    const names =
+      'authorization apikey cookie forwarded x-forwarded-for x_forwarded_host remote_user';
+    for (const name of names.split(' ')) assert.ok(isForbiddenTrailer(name), name);
   });
 });

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { isLoop, requestFields, viaName } from '../../../src/modules/proxy/request-fields.ts';
 import { fetchPlan } from '../../../src/modules/proxy/fetch-plan.ts';
 import { fetchRule, visit } from './fetch-rig.ts';
+import { unknownAddress, type ClientAddress } from '../../../src/core/values/network/peer.ts';
 
 type Sent = Readonly<Record<string, string>>;
 
@@ -180,13 +181,12 @@ suite("the rule's own fields", () => {
 });
 
 suite('Forwarded, X-Forwarded-* and Via', () => {
-  const addresses: readonly (readonly [string, string, string | undefined])[] = [
+  const addresses: readonly (readonly [ClientAddress, string, string | undefined])[] = [
     ['192.0.2.7', 'for=192.0.2.7', '192.0.2.7'],
     ['::ffff:192.0.2.7', 'for=192.0.2.7', '192.0.2.7'],
     ['2001:db8::1', 'for="[2001:db8::1]"', '2001:db8::1'],
     ['fe80::1%eth0', 'for="[fe80::1]"', 'fe80::1'],
-    ['', 'for=unknown', undefined],
-    ['unix:', 'for=unknown', undefined],
+    [unknownAddress, 'for=unknown', undefined],
   ];
   for (const [address, forwarded, list] of addresses) {
     test(`name the client ${JSON.stringify(address)}`, () => {

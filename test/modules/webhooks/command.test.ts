@@ -33,13 +33,15 @@ suite('waymark hook', () => {
       ['edit', 'insert'],
     );
     const listed = (await out('hook', 'list')).trim().split('\n');
-    assert.match(listed[0] ?? '', /^ID +STATE +EVENTS +DELIVERED TO +NAME$/);
+    assert.match(listed[0] ?? '', /^ID +STATE +EVENTS +NEXT BATCH +DELIVERED TO +NAME$/);
     assert.match(
       listed[1] ?? '',
       new RegExp(
-        `^${id} +active +sale.completed,stock.level_changed +POST https://shop.example/hook +till$`,
+        `^${id} +active +sale.completed,stock.level_changed +- +POST https://shop.example/hook +till$`,
       ),
     );
+    await out('hook', 'edit', id, '{"frequency":{"mode":"batch","at":["02:00"]}}');
+    assert.match(await out('hook', 'list'), /^\S+ +active +\S+ +20\S+T02:00:00\.000Z +POST/m);
     assert.equal(
       (await out('hook', 'list', '--event', 'email.requested')).trim().split('\n').length,
       1,

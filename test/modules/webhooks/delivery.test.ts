@@ -4,6 +4,7 @@ import type { ServerResponse } from 'node:http';
 import { suite, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
 import { startSite, type TestSite } from '../../harness.ts';
+import { transports } from '../status/transports.ts';
 import { startReceiver } from './receiver.ts';
 import { local, sale, startRig, type Row } from './rig.ts';
 
@@ -83,6 +84,29 @@ suite('a delivery', { concurrency: 4 }, () => {
     );
   });
 
+  for (const [transport, open] of Object.entries(transports)) {
+    test(`is retried on the schedule of its hook, set over ${transport}`, async (t) => {
+      const { site, receiver, id, insertEvent, attempts } = await startRig(t);
+      const call = await open(site);
+      const retry = ['10m', '2h'];
+      const edited = await call('svc1.webhook.edit', { id, retry });
+      assert.deepEqual([edited.data.retry, edited.data.problems], [retry, []]);
+      receiver.answer = () => 500;
+      await insertEvent();
+      await attempts(1);
+      const { data } = await call('svc1.webhook.deliveries', { id });
+      const { at, ms, next_attempt: next } = data.rows[0];
+      const waitMs = Date.parse(next) - Date.parse(at) - ms;
+      assert.ok(waitMs >= 479_000 && waitMs <= 721_000, `${waitMs} ms, 10 min by 20 %`);
+
+      receiver.answer = () => (receiver.got.length < 3 ? 500 : 200);
+      await call('svc1.webhook.edit', { id, retry: null });
+      await call('svc1.webhook.replay', { id, delivery: '1' });
+      // The schedule of the ini file retries after 1 ms.
+      assert.equal((await attempts(3)).at(-1)?.outcome, 'completed');
+    });
+  }
+
   test('that gets 404 is completed', async (t) => {
     const { receiver, insertEvent, attempts } = await startRig(t);
     receiver.answer = () => 404;
@@ -91,8 +115,13 @@ suite('a delivery', { concurrency: 4 }, () => {
     assert.deepEqual([row?.status, row?.outcome], [404, 'completed_404']);
   });
 
-  test('that gets 410 pauses the hook', async (t) => {
-    const { site, receiver, id, insertEvent, attempts } = await startRig(t, { order: true });
+  // "A hook is considered completed when the receiver answers with an HTTP status in 200-299, or
+  // 404, or when the retry limit is exhausted" (6.4).
+  test('that gets 410 pauses the hook, which keeps the message', async (t) => {
+    const { site, receiver, id, insertEvent, attempts } = await startRig(t, {
+      order: true,
+      retry_limit: 1,
+    });
     receiver.answer = () => 410;
     await Promise.all([
       insertEvent(),
@@ -100,7 +129,7 @@ suite('a delivery', { concurrency: 4 }, () => {
       insertEvent({ ...sale, counter: '3' }),
     ]);
     const [row] = await attempts(1);
-    assert.deepEqual([row?.status, row?.outcome], [410, 'completed']);
+    assert.deepEqual([row?.status, row?.outcome], [410, 'failed']);
     for (;;) {
       const { data } = await site.call('svc1.webhook.read', { id });
       if (data.active === false) break;
@@ -108,10 +137,18 @@ suite('a delivery', { concurrency: 4 }, () => {
     const { data } = await site.call('svc1.webhook.read', { id }, { qk: 'history' });
     assert.deepEqual(data.rows[0].data, { id, active: false });
     assert.equal(receiver.got.length, 1);
+    const { queued, waiting } = (await site.call('svc1.webhook.deliveries', { id })).data;
+    assert.deepEqual([queued, waiting], [2, 1]);
     receiver.answer = () => 200;
     await site.call('svc1.webhook.resume', { id });
-    const seqs = (await receiver.until(3)).map(({ body }) => body.seq);
-    assert.deepEqual(seqs, [1, 2, 3]);
+    const got = await receiver.until(4);
+    assert.deepEqual(
+      got.map(({ body }) => body.seq),
+      [1, 1, 2, 3],
+    );
+    assert.deepEqual(got[1]?.bytes, got[0]?.bytes);
+    const [, again] = await attempts(2);
+    assert.deepEqual([again?.seq, again?.attempt, again?.outcome], [1, 2, 'completed']);
   });
 
   test('that gets 410 from the former URL does not pause the hook', async (t) => {

@@ -91,9 +91,8 @@ suite('the outcome of an attempt', () => {
   const cases: readonly (readonly [readonly (number | undefined)[], Verdict['outcome']])[] = [
     [[200, 201, 202, 204, 206, 226, 299], 'completed'],
     [[404], 'completed_404'],
-    [[410], 'completed'],
     [[300, 301, 302, 303, 304, 307, 308, 399], 'failed'],
-    [[400, 401, 402, 403, 405, 406, 409, 413, 418, 422, 451, 499], 'failed'],
+    [[400, 401, 402, 403, 405, 406, 409, 410, 413, 418, 422, 451, 499], 'failed'],
     [[408, 425, 429, 500, 501, 502, 503, 504, 599], 'failed'],
     [[100, 101, 199, 600, 999, 0], 'failed'],
     [[undefined], 'failed'],
@@ -106,7 +105,7 @@ suite('the outcome of an attempt', () => {
     }
   }
 
-  test('only a 410 pauses the hook, and completes the delivery', () => {
+  test('only a 410 pauses the hook', () => {
     const pausing = everyStatus().filter((status) => verdictOn(status).isGone);
     assert.deepEqual(pausing, [410]);
   });

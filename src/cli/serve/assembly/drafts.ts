@@ -22,6 +22,7 @@ import { createRuleCache } from '../../../modules/rules/rule-cache.ts';
 import { createSite, type SiteParts } from '../../../core/pipeline/site.ts';
 import { draftStore } from '../../../modules/drafts/log/draft-store.ts';
 import type { Store } from '../../../core/log/store.ts';
+import type { ClientAddress } from '../../../core/values/network/peer.ts';
 
 /** The site and the operations of drafts (docs/design/drafts.md). */
 export interface Drafts {
@@ -109,7 +110,7 @@ export function composeDrafts(given: DraftsParts): Drafts {
 function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
   const { store: live, authenticate, parts, site: siteParts, rendered } = given;
   const store = draftStore(live, draft);
-  const anonymous = (address: string) => authenticate({ apikey: undefined, address });
+  const anonymous = (address: ClientAddress) => authenticate({ apikey: undefined, address });
   // The rows of a page come from its draft, too.
   const rowParts = { store, execute: () => execute, anonymous };
   const rules = createRuleCache(store, now);

@@ -38,6 +38,7 @@ import { writeInThread } from '../write-thread.ts';
 import type { AppContext, CallerContext } from './context.ts';
 import type { Drafts, DraftsParts } from './drafts.ts';
 import type { SourceAccess } from './transport.ts';
+import type { ClientAddress } from '../../../core/values/network/peer.ts';
 
 /** The names of all engines: the built-in ones and those of the configuration. */
 export function engineNames(config: Config): ReadonlySet<string> {
@@ -215,7 +216,7 @@ export function composeRows(
   authenticate: Authenticate,
   execute: () => Execute,
 ): { readonly pageRows: RowReader } & Pick<OperationParts, 'rowsFor' | 'pastRows'> {
-  const anonymous = (address: string) => authenticate({ apikey: undefined, address });
+  const anonymous = (address: ClientAddress) => authenticate({ apikey: undefined, address });
   const parts = { store, execute, anonymous };
   return {
     pageRows: createPageRows(parts),

@@ -1,5 +1,6 @@
 import { Failure } from '../../values/failure.ts';
 import { headerFieldsMax } from '../limits.ts';
+import type { FieldList } from '../reply.ts';
 import type { Fields } from '../request.ts';
 import { tokenSource } from '../syntax.ts';
 
@@ -103,6 +104,13 @@ export function requireExpectation({ expect }: Fields, httpVersion: string): voi
  */
 export function cgiName(name: string): string {
   return name.replaceAll(/[^a-z0-9]/g, '_');
+}
+
+/** Returns a list of fields without some names, in any spelling that CGI does not distinguish. */
+export function withoutSpellings(fields: FieldList, names: readonly string[]): FieldList {
+  if (names.length === 0) return fields;
+  const left = new Set(names.map(cgiName));
+  return fields.filter((_, at) => !left.has(cgiName((fields[at - (at % 2)] ?? '').toLowerCase())));
 }
 
 function lowerCaseName(name: string): string {

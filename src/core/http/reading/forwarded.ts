@@ -1,13 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
+import { Failure } from '../../values/failure.ts';
 import { cidrsContain, parseAddress, type Cidr } from '../../values/network/cidr.ts';
 import { forwardedHopsMax } from '../limits.ts';
 import { parseAuthority, type Scheme } from '../../values/network/authority.ts';
+import {
+  clientAddress,
+  unknownAddress,
+  type ClientAddress,
+  type Peer,
+} from '../../values/network/peer.ts';
 import type { Fields } from '../request.ts';
 import { splitList, tokenSource, unquote, valueSource } from '../syntax.ts';
 
-/** The address of a client, and the scheme and authority of its request. */
+/** The client of a request: its address, and the scheme and authority of its request. */
 interface Client {
-  readonly address: string;
+  readonly address: ClientAddress;
   readonly scheme: Scheme;
   /**
    * The canonical `host[:port]` of a forwarding field; undefined if only the Host field names one.
@@ -37,41 +44,50 @@ const schemes: ReadonlyMap<string, Scheme> = new Map([
 ]);
 
 /**
- * Returns the client of a connection: the peer itself, or the client in Forwarded (RFC 7239) or
- * X-Forwarded-For, -Proto and -Host, if the peer is a trusted proxy and the two kinds of field
- * agree. The client is the right-most address that is not a trusted proxy; the client itself can
- * invent all hops to the left, so they are not read. Scheme and authority are those of the last
- * hop. One malformed value makes the function ignore all of them. If a proxy hides an address
- * (`unknown`, `_name`), the client is the hop after it.
+ * Returns the client of a request: the peer of its connection, or the client in Forwarded (RFC
+ * 7239) or X-Forwarded-For, -Proto and -Host, if the peer is a trusted proxy. The client is the
+ * right-most address that is not a trusted proxy; the client itself can invent all hops to the
+ * left, so they are not read. Scheme and authority are those of the last hop. If a proxy hides the
+ * address (`unknown`, `_name`), it is unknown. Throws `invalid` if a value is malformed, or if the
+ * two kinds of field disagree: the client may have sent one of them, and would otherwise seem to be
+ * the proxy.
  */
-export function resolveClient({
-  fields,
-  peerAddress,
-  scheme,
-  trustProxy,
-}: {
-  readonly fields: Fields;
-  readonly peerAddress: string;
-  readonly scheme: Scheme;
-  readonly trustProxy: readonly Cidr[];
-}): Client {
-  const peer = { address: plainAddress(peerAddress), scheme, authority: undefined };
-  if (!isForwarded(fields) || !isTrustedPeer(peerAddress, trustProxy)) return peer;
+export function resolveClient(
+  { peer, scheme }: { readonly peer: Pick<Peer, 'listener' | 'address'>; readonly scheme: Scheme },
+  fields: Fields,
+  trustProxy: readonly Cidr[],
+): Client & { readonly isOfProxy: boolean } {
+  const own = { address: peer.address, scheme, authority: undefined };
+  const isOfProxy = isTrustedPeer(peer, trustProxy);
+  if (!isOfProxy || !isForwarded(fields)) return { ...own, isOfProxy };
   const clients = readForwarding(fields).map(
-    (forwarding) => forwarding && clientOf(forwarding, peer, trustProxy),
+    (forwarding) => forwarding && clientOf(forwarding, own, trustProxy),
   );
   const [client] = clients;
-  // A proxy that sets one kind of field may pass on the other kind from the client.
-  const isAgreed = clients.every((other) => isDeepStrictEqual(other, client));
-  return (isAgreed ? client : undefined) ?? peer;
+  if (client === undefined || clients.includes(undefined)) {
+    throw new Failure(
+      'invalid',
+      'A field about the client of a proxy is malformed: Forwarded, or one of X-Forwarded-*.',
+    );
+  }
+  if (!clients.every((other) => isDeepStrictEqual(other, client))) {
+    throw new Failure(
+      'invalid',
+      'Forwarded and X-Forwarded-* disagree. The proxy has to set or remove each of them.',
+    );
+  }
+  return { ...client, isOfProxy };
 }
 
 /**
  * Whether the server trusts the forwarding fields of a peer: its address is in a trusted network,
- * or the connection is a unix socket, which has no address and whose file mode restricts its peers.
+ * or it has connected to a unix socket.
  */
-export function isTrustedPeer(peerAddress: string, trustProxy: readonly Cidr[]): boolean {
-  return peerAddress === '' || cidrsContain(trustProxy, plainAddress(peerAddress));
+export function isTrustedPeer(
+  { listener, address }: Pick<Peer, 'listener' | 'address'>,
+  trustProxy: readonly Cidr[],
+): boolean {
+  return listener === 'unix' || cidrsContain(trustProxy, address);
 }
 
 function isForwarded(fields: Fields): boolean {
@@ -87,14 +103,25 @@ function isForwarded(fields: Fields): boolean {
 function readForwarding(fields: Fields): readonly (Forwarding | undefined)[] {
   const { forwarded } = fields;
   const others = {
-    hops: splitList(fields['x-forwarded-for'] ?? '', ',')?.slice(-forwardedHopsMax) ?? [''],
-    proto: lastOf(fields['x-forwarded-proto']),
-    host: lastOf(fields['x-forwarded-host']),
+    hops: valuesOf(fields['x-forwarded-for']).slice(-forwardedHopsMax),
+    proto: valuesOf(fields['x-forwarded-proto']).at(-1),
+    host: valuesOf(fields['x-forwarded-host']).at(-1),
   };
   if (forwarded === undefined) return [others];
   const standard = parseForwarded(forwarded);
   if (standard === undefined || fields['x-forwarded-for'] === undefined) return [standard];
   return [merged(standard, others), merged(others, standard)];
+}
+
+/**
+ * The values of an X-Forwarded-* field, in which quotes have no meaning: one of a client must not
+ * hide those of the proxy. One that is malformed for an empty list; none for no field.
+ */
+function valuesOf(list: string | undefined): readonly string[] {
+  if (list === undefined) return [];
+  const values = list.split(',').map((value) => value.trim());
+  const present = values.filter((value) => value !== '');
+  return present.length === 0 ? [''] : present;
 }
 
 /** Adds proto and host of another kind of field: a proxy may send each in one kind only. */
@@ -116,15 +143,16 @@ function parseForwarded(value: string): Forwarding | undefined {
 }
 
 /**
- * Parses the pairs of one hop (RFC 7239 §4) by lower-case name; undefined if malformed, or if a
- * name occurs twice.
+ * Parses the pairs of one hop (RFC 7239 §4) by lower-case name; undefined if malformed or
+ * empty, or if a name occurs twice.
  */
 function parseElement(element: string): ReadonlyMap<string, string> | undefined {
   const pairs = splitList(element, ';')?.map((pair) => pairPattern.exec(pair));
   const values = new Map<string, string>();
   for (const pair of pairs ?? [])
     values.set(pair?.[1]?.toLowerCase() ?? '', unquote(pair?.[2] ?? ''));
-  return values.has('') || values.size !== pairs?.length ? undefined : values;
+  const isEmpty = values.size === 0;
+  return isEmpty || values.has('') || values.size !== pairs?.length ? undefined : values;
 }
 
 function clientOf(
@@ -132,7 +160,7 @@ function clientOf(
   peer: Client,
   trustProxy: readonly Cidr[],
 ): Client | undefined {
-  const address = clientAddress(hops, peer.address, trustProxy);
+  const address = addressOf(hops, peer.address, trustProxy);
   const scheme = proto === undefined ? peer.scheme : schemes.get(proto.toLowerCase());
   if (address === undefined || scheme === undefined) return undefined;
   if (host === undefined) return { address, scheme, authority: undefined };
@@ -140,41 +168,32 @@ function clientOf(
   return authority === undefined ? undefined : { address, scheme, authority };
 }
 
-function clientAddress(
+function addressOf(
   hops: readonly (string | undefined)[],
-  peerAddress: string,
+  peerAddress: ClientAddress,
   trustProxy: readonly Cidr[],
-): string | undefined {
-  let address = peerAddress;
+): ClientAddress | undefined {
+  let address: ClientAddress | undefined = peerAddress;
   for (const hop of hops.toReversed()) {
+    // The proxy says nothing about its client.
     if (hop === undefined) return address;
-    const node = parseNode(hop);
-    if (node === undefined) return undefined;
-    if (node === 'hidden') return address;
-    address = node;
-    if (!cidrsContain(trustProxy, address)) return address;
+    address = parseNode(hop);
+    if (address === undefined || !cidrsContain(trustProxy, address)) return address;
   }
   return address;
 }
 
 /**
- * Returns the address of a node (RFC 7239 §6) without its port, `hidden` for an obfuscated one,
+ * Returns the address of a node (RFC 7239 §6) without its port, `unknown` for an obfuscated one,
  * undefined if malformed. An IPv6 address may lack its brackets.
  */
-function parseNode(text: string): string | undefined {
+function parseNode(text: string): ClientAddress | undefined {
   const bare = parseAddress(text);
-  if (bare !== undefined) return bare.toString();
+  if (bare !== undefined) return clientAddress(bare.toString());
   const match = nodePattern.exec(text);
   if (match === null) return undefined;
   const written = match[1] ?? match[2];
-  return written === undefined ? 'hidden' : parseAddress(written)?.toString();
-}
-
-function lastOf(list: string | undefined): string | undefined {
-  return list === undefined ? undefined : (splitList(list, ',')?.at(-1) ?? '');
-}
-
-/** Returns the IPv4 address of an IPv4-mapped IPv6 address, and any other address unchanged. */
-export function plainAddress(address: string): string {
-  return address.startsWith('::ffff:') && address.includes('.') ? address.slice(7) : address;
+  if (written === undefined) return unknownAddress;
+  const address = parseAddress(written);
+  return address && clientAddress(address.toString());
 }

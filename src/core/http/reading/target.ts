@@ -1,5 +1,6 @@
 import { parseAuthority, type Scheme } from '../../values/network/authority.ts';
 import type { Cidr } from '../../values/network/cidr.ts';
+import type { ClientAddress, Peer } from '../../values/network/peer.ts';
 import { Failure } from '../../values/failure.ts';
 import { requestLineBytesMax } from '../limits.ts';
 import {
@@ -24,9 +25,9 @@ export interface RequestHead {
   readonly httpVersion: string;
   /** Flat list of name, value, name, value; latin1. */
   readonly rawFields: readonly string[];
-  /** Whether the connection is TLS. */
-  readonly secure: boolean;
-  readonly peerAddress: string;
+  /** The scheme of the connection. */
+  readonly scheme: Scheme;
+  readonly peer: Pick<Peer, 'listener' | 'address' | 'local'>;
 }
 
 /** A request that passed validation. */
@@ -39,7 +40,9 @@ export interface ValidatedRequest {
   readonly isUnencoded: boolean;
   readonly fields: Fields;
   /** The address of the client: the peer's, or the one in a trusted proxy's fields. */
-  readonly address: string;
+  readonly address: ClientAddress;
+  /** Whether the peer is a trusted proxy. */
+  readonly isOfProxy: boolean;
 }
 
 const isToken = new RegExp(`^${tokenSource}$`);
@@ -62,23 +65,21 @@ export function parseRequest(
   const fields = readFields(head.rawFields);
   requireFraming(fields, head.httpVersion);
   requireExpectation(fields, head.httpVersion);
-  const ownScheme = head.secure ? 'https' : 'http';
-  const { address, scheme, authority } = resolveClient({
-    fields,
-    peerAddress: head.peerAddress,
-    scheme: ownScheme,
-    trustProxy,
-  });
+  const { address, scheme, authority, isOfProxy } = resolveClient(head, fields, trustProxy);
   const encoded = encodeBytes(head.target);
-  const isKnown = known !== undefined && scheme === ownScheme && encoded === head.target;
+  const isKnown = known !== undefined && scheme === head.scheme && encoded === head.target;
   const target = isKnown
     ? known
-    : canonicalTarget({ method: head.method, target: encoded }, { scheme, host: fields.host });
+    : canonicalTarget(
+        { method: head.method, target: encoded },
+        { scheme, host: hostOf(head, fields) },
+      );
   return {
     target: authority === undefined ? target : { ...target, origin: `${scheme}://${authority}` },
     isUnencoded: encoded !== head.target,
     fields,
     address,
+    isOfProxy,
   };
 }
 
@@ -117,9 +118,14 @@ function requireMethod({ method }: RequestHead): void {
 }
 
 /**
- * Returns the canonical authority of the Host field. It is required in HTTP/1.0 too, where RFC 9112
- * §3.2 does not require it.
+ * Returns the Host field. HTTP/1.0 does not require it (RFC 9112 §3.2), and health checks of load
+ * balancers lack it: such a request is for the address to which its client has connected.
  */
+function hostOf({ httpVersion, peer }: RequestHead, { host }: Fields): string | undefined {
+  return host ?? (httpVersion === '1.0' ? peer.local() : undefined);
+}
+
+/** Returns the canonical authority of the Host field. */
 function requireHost(value: string | undefined, scheme: Scheme): string {
   if (value === undefined) {
     throw new Failure('invalid', 'The Host field is missing.', { field: 'host' });

@@ -9,15 +9,15 @@ const rangeSpec = /^(\d*)-(\d*)$/;
  * Parses a Range field (RFC 9110 §14.1.2, §14.2) for a representation of a length. Returns the
  * ranges clamped to that length, in the order of the field; ranges that overlap or touch are merged
  * (§15.3.7.2). Returns undefined for a field to ignore: an unknown unit, a syntax error, more than
- * rangesMax ranges, or a suffix of an empty representation. Returns an empty list if no range is
- * satisfiable.
+ * rangesMax ranges, or the start or a suffix of an empty representation. Returns an empty list if
+ * no range is satisfiable.
  */
 export function parseRanges(value: string, bytesLength: number): readonly ByteRange[] | undefined {
   const specs = rangeSpecs(value);
   if (specs.length === 0 || specs.length > rangesMax) return undefined;
-  // A non-zero suffix of an empty representation is satisfiable (§14.1.2), but Content-Range cannot
-  // express it: there is no first byte.
-  if (bytesLength === 0 && specs.some((spec) => /^-0*[1-9]/.test(spec))) return undefined;
+  // A client that wants all of an empty representation, or its last bytes, gets it: Content-Range
+  // cannot express that, because there is no first byte.
+  if (bytesLength === 0 && specs.some((spec) => /^(?:0+-$|-0*[1-9])/.test(spec))) return undefined;
   const ranges: ByteRange[] = [];
   for (const spec of specs) {
     const range = parseRange(spec, bytesLength);

@@ -1,5 +1,5 @@
 import type { Change, Family } from '../change.ts';
-import type { SiteDraft } from '../../../modules/drafts/draft.ts';
+import { draftStateKey, type SiteDraft } from '../../../modules/drafts/draft.ts';
 import { hookOfSecret, type HookSecret, type StoredHook } from '../../../modules/webhooks/hook.ts';
 import type { ApiKey } from '../../values/key.ts';
 import type { StoredRow } from '../../../modules/tables/row.ts';
@@ -122,6 +122,12 @@ const draft: FamilyProjection<SiteDraft> = {
     if (former !== undefined && former !== name) entries.remove('draftname', keyOf(former));
     // The name leads to an ended draft until another one gets it.
     if (name !== undefined && former !== name) entries.put('draftname', keyOf(name), id);
+    if (before !== undefined && before.state !== after?.state) {
+      entries.remove('draftstate', draftStateKey(before));
+    }
+    if (after !== undefined && before?.state !== after.state) {
+      entries.put('draftstate', draftStateKey(after), '');
+    }
     entries.state('draft', keyOf(id), after);
   },
 };

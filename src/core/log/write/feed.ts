@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { isRevertible, type Change, type Family, type RevertibleFamily } from '../change.ts';
 import { stoppingFailure } from '../../values/failure.ts';
@@ -14,6 +13,7 @@ import {
 import type { FeedSlice, OfEach, Reads, RecordChange } from '../store.ts';
 import { newestEntry } from '../../../modules/nodes/log/outbox-entries.ts';
 import { applyOf, type StoredOf } from './fold.ts';
+import { eventLoop } from '../../fair/turns.ts';
 
 /** A change of any family. */
 type AnyChange = OfEach<RevertibleFamily>;
@@ -46,7 +46,7 @@ export class LogFeed {
   readonly #waiting = new Set<Waiting>();
   /** The timers of the polls, by their intervals: all waits of one interval share one. */
   readonly #polls = new Map<number, { readonly timer: NodeJS.Timeout; waiting: number }>();
-  #turn: Promise<unknown> = Promise.resolve();
+  readonly #turns = eventLoop.turns('followers');
   /** The outbox and the hooks, as they were at the last look. */
   #state: string;
   #closed = false;
@@ -69,8 +69,7 @@ export class LogFeed {
     signal: AbortSignal,
   ): Promise<FeedSlice<F>> {
     await this.#growth(after, signal, feedPollMs);
-    this.#turn = this.#turn.then(() => nextTurn());
-    await this.#turn;
+    await this.#turns.next();
     if (signal.aborted) return { changes: [], upTo: after };
     this.#requireOpen();
     return this.#slice(new Set<Family>(families), after) as FeedSlice<F>;

@@ -22,7 +22,6 @@ import type { Exchange } from '../../pipeline/exchange.ts';
 import { authenticateRequest, type IncomingRequest } from '../../pipeline/incoming-request.ts';
 import { contentFailure, failureMember, operationFailure } from '../../pipeline/failures.ts';
 import { answerMcp } from '../../../modules/mcp/endpoint.ts';
-import { peerAddress } from '../../pipeline/peer.ts';
 import { contentBegun } from '../../server/send-content.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
 import type { Serving } from '../../pipeline/serving.ts';
@@ -290,7 +289,7 @@ function isFromLoopback(
   { fields, target: { origin } }: Pick<IncomingRequest, 'fields' | 'target'>,
   ownOrigin: string | undefined,
 ): boolean {
-  if (!isLoopback(peerAddress(peer))) return false;
+  if (!isLoopback(peer.address)) return false;
   if (proxyFields.some((name) => fields[name] !== undefined)) return false;
   if ((fields.origin ?? origin) !== origin) return false;
   if (!ownSites.includes(fields['sec-fetch-site'])) return false;

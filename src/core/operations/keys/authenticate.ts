@@ -6,6 +6,7 @@ import { openKey } from '../../../modules/console/sessions/session-store.ts';
 import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
 import { wrongKeysPerMinuteMax } from '../../../modules/keys/limits.ts';
 import { takeAll, type TokenCounter } from '../../fair/token-buckets.ts';
+import type { ClientAddress } from '../../values/network/peer.ts';
 
 const minuteMs = 60_000;
 
@@ -53,7 +54,7 @@ export function createWrongKeys(counter: TokenCounter): WrongKeys {
 /** The caller of a request by its API key; without a key, one with the anonymous scopes. */
 export type Authenticate = (sent: {
   readonly apikey: string | undefined;
-  readonly address: string;
+  readonly address: ClientAddress;
   /** The request's field `Cookie`: a token of a session is only valid with its cookie. */
   readonly cookie?: string | undefined;
 }) => Caller;

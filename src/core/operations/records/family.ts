@@ -3,6 +3,7 @@ import type { JsonObject } from '../../values/json/json.ts';
 import type { Scope } from '../../values/key.ts';
 import type { Problem } from '../../values/failure.ts';
 import type { LoggedDraft, Reads, Store } from '../../log/store.ts';
+import type { WorkTurns } from '../../fair/turns.ts';
 import type { Call } from '../operation.ts';
 import type { FieldWrite } from './placement.ts';
 import type { WriteReport } from './commit-once.ts';
@@ -166,8 +167,8 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
    * fields that the caller has sent now, for the answer to a write.
    */
   view?(record: R, written?: JsonObject): JsonObject;
-  /** Fields that the configuration adds to a record. */
-  serverFields?(record: R, parts: Parts, origin: string): JsonObject;
+  /** Fields that the server adds to a record; `seq` is its version. */
+  serverFields?(record: R, parts: Parts, origin: string, seq: number): JsonObject;
   /**
    * Examines an edit before its transaction. Returns a report that is the answer, or undefined to
    * carry the edit out. Throws `precondition_failed` if `confirm` is not the digest of the report.
@@ -232,7 +233,7 @@ interface RecordList<R> {
   readonly textMeans?: string;
   /**
    * The records that match all filters, in the order of the list, after a position; used instead of
-   * `matches`. The caller iterates within one turn of the event loop.
+   * `matches`.
    */
   select?(given: ListSelection, reads: Reads): ListSteps<R>;
   /**
@@ -276,8 +277,8 @@ export interface ListSteps<R> {
    * place of that row in the index, which is its value.
    */
   readonly endsAtShown?: boolean;
-  /** Further members of the answer. */
-  members?(signal: AbortSignal): JsonObject | Promise<JsonObject>;
+  /** Further members of the answer, in turns of the list. */
+  members?(turns: WorkTurns): JsonObject | Promise<JsonObject>;
 }
 
 /** The family as a call sees it; `earlier` is the result for the same call before. */

@@ -8,8 +8,6 @@ export const historyRowsMax = 1_000;
 export const historyCharactersMax = 8 * MIB;
 /** Records that are examined for one page of a list; a long record counts as several. */
 export const listExaminedMax = 200_000;
-/** Records that a list examines in one turn of the event loop. */
-export const listSliceRecords = 1_000;
 /** Records that the report of an invalidate lists; it counts the others. */
 export const invalidateListedMax = 1_000;
 /** Later changes of a record that the report of an invalidate shows; it lists the seqs of all. */

@@ -1,6 +1,6 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isJsonObject, type Json, type JsonObject } from '../../values/json/json.ts';
 import { Failure } from '../../values/failure.ts';
+import type { WorkTurns } from '../../fair/turns.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
 import { defineOperation, type Call, type OperationDefinition } from '../operation.ts';
 import {
@@ -13,10 +13,11 @@ import {
   type RecordStep,
   type StoredRecord,
 } from './family.ts';
-import { listExaminedMax, listSliceRecords } from './limits.ts';
+import { listExaminedMax } from './limits.ts';
 import { asOfProperty, seqOfMoment } from './moment.ts';
 import { recordView, shownRecord } from './read.ts';
 import { recordSchemas } from './schema.ts';
+import { readInTurns } from '../turns.ts';
 import { shownTo } from './shown.ts';
 
 interface ListInput {
@@ -62,10 +63,13 @@ export function listOperation<Parts extends RecordParts, R extends RecordFields>
     },
     run: (parts: Parts) => async (v, call) => {
       await family.prepare?.(call);
-      const { store } = parts;
       const input = v as ListInput & JsonObject;
-      const bound = familyFor(family, { operation: 'list', v: input, call }, store, parts);
-      return { kind: 'data', data: await listPage(bound, parts, input, call) };
+      const data = await readInTurns(parts, call, (then, turns) => {
+        const given = { operation: 'list', v: input, call } as const;
+        const bound = familyFor(family, given, then.store, then);
+        return listPage(bound, then, input, { origin: call.origin, caller: call.caller, turns });
+      });
+      return { kind: 'data', data };
     },
   });
 }
@@ -112,12 +116,12 @@ function orderOf<R>(
   };
 }
 
-/** A page of the list of a family as a call sees it. */
+/** A page of the list of a family as a call sees it, from the parts of one state of the log. */
 export async function listPage<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
   parts: Parts,
   input: ListInput & JsonObject,
-  call: Call,
+  { turns, ...call }: Pick<Call, 'origin' | 'caller'> & { readonly turns: WorkTurns },
 ): Promise<JsonObject> {
   const { list } = family;
   const {
@@ -157,9 +161,9 @@ export async function listPage<Parts extends RecordParts, R extends RecordFields
         return list.row?.(view) ?? view;
       },
     },
-    call.signal(),
+    turns,
   );
-  return { ...page, ...(await selected?.members?.(call.signal())) };
+  return { ...page, ...(await selected?.members?.(turns)) };
 }
 
 /** A page of a list; `next` is null at its end. */
@@ -168,10 +172,7 @@ interface Page {
   readonly next: string | null;
 }
 
-/**
- * A page of a list, whose `rowOf` takes the records after a position. It examines them in slices,
- * one in each turn of the event loop.
- */
+/** A page of a list, whose `rowOf` takes the records after a position, in turns. */
 export async function readPage<R>(
   stepsAfter: (id: string) => Iterable<RecordStep<R>> | undefined,
   {
@@ -179,47 +180,35 @@ export async function readPage<R>(
     limit,
     endsAtShown,
     rowOf,
-    pace: { sliceRecords, examinedMax } = listPace,
+    examinedMax = listExaminedMax,
   }: {
     readonly after: string;
     readonly limit: number;
     readonly endsAtShown: boolean;
     /** The row of a record; undefined if the record does not match. */
     readonly rowOf: (stored: StoredRecord<R>) => JsonObject | undefined;
-    /** Records that it examines in one turn, and in all; a long record counts as several. */
-    readonly pace?: { readonly sliceRecords: number; readonly examinedMax: number };
+    /** Records that it examines; a long one counts as several. */
+    readonly examinedMax?: number;
   },
-  signal: AbortSignal,
+  turns: WorkTurns,
 ): Promise<Page> {
   const rows: JsonObject[] = [];
-  let [characters, examined, last, lastShown] = [0, 0, after, after];
-  for (;;) {
-    let inSlice = 0;
-    let isEnd = true;
-    for (const { id, stored, size, cursor = id } of stepsAfter(last) ?? []) {
-      last = cursor;
-      const row = stored && rowOf(stored);
-      if (row !== undefined) {
-        rows.push(row);
-        lastShown = cursor;
-        characters += JSON.stringify(row).length;
-        if (rows.length === limit || characters > listCharactersMax) return { rows, next: last };
-      }
-      inSlice += examinedRecords(size);
-      if (inSlice >= sliceRecords) {
-        isEnd = false;
-        break;
-      }
+  let [characters, examined, lastShown] = [0, 0, after];
+  for (const { id, stored, size, cursor = id } of stepsAfter(after) ?? []) {
+    const row = stored && rowOf(stored);
+    if (row !== undefined) {
+      rows.push(row);
+      lastShown = cursor;
+      characters += JSON.stringify(row).length;
+      if (rows.length === limit || characters > listCharactersMax) return { rows, next: cursor };
     }
-    if (isEnd) return { rows, next: null };
-    examined += inSlice;
-    if (examined >= examinedMax && !endsAtShown) return { rows, next: last };
+    examined += examinedRecords(size);
+    if (examined >= examinedMax && !endsAtShown) return { rows, next: cursor };
     if (examined >= examinedMax && rows.length > 0) return { rows, next: lastShown };
-    await nextTurn(undefined, { signal });
+    if (turns.isOver()) await turns.next();
   }
+  return { rows, next: null };
 }
-
-const listPace = { sliceRecords: listSliceRecords, examinedMax: listExaminedMax };
 
 /** A long record counts as several. */
 export function examinedRecords(size: number): number {

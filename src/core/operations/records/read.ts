@@ -150,12 +150,12 @@ export function shownMembers<Parts extends RecordParts, R extends RecordFields>(
   { record, seq }: StoredRecord<R>,
   origin: string,
 ): JsonObject {
-  return { ...family.serverFields?.(record, parts, origin), seq };
+  return { ...family.serverFields?.(record, parts, origin, seq), seq };
 }
 
 /**
- * The strong validator of a record as recordView shows it: its seq and, if the configuration adds
- * fields, a digest of these. If-Match compares the seq alone.
+ * The strong validator of a record as recordView shows it: its seq and, if the server adds fields,
+ * a digest of these. If-Match compares the seq alone.
  */
 export function recordEtag<Parts extends RecordParts, R extends RecordFields>(
   family: RecordFamily<Parts, R>,
@@ -163,7 +163,7 @@ export function recordEtag<Parts extends RecordParts, R extends RecordFields>(
   { record, seq }: StoredRecord<R>,
   origin: string,
 ): string {
-  const added = family.serverFields?.(record, parts, origin) ?? {};
+  const added = family.serverFields?.(record, parts, origin, seq) ?? {};
   if (Object.keys(added).length === 0) return `"${seq}"`;
   const digest = createHash('sha256').update(JSON.stringify(added)).digest('base64url');
   return `"${seq}-${etagOfDigest(digest).slice(1)}`;

@@ -38,6 +38,11 @@ export class FramedContent extends Writable {
 
   override _write(chunk: Buffer, _: BufferEncoding, done: Done): void {
     const socket = this.#socket;
+    // A chunk without bytes would end the content: what follows it would be another request.
+    if (chunk.length === 0) {
+      done();
+      return;
+    }
     if (this.#missing === undefined) {
       socket.cork();
       socket.write(`${chunk.length.toString(16)}\r\n`, 'latin1');

@@ -157,7 +157,8 @@ export function parseResponseHead(text: string, method: string): ResponseHead | 
   const closes =
     content.endsWithConnection ||
     connection === 'close' ||
-    (minor === '0' && connection !== 'keep-alive');
+    // HTTP/1.0 has no transfer codings: something on the way may have changed one (RFC 9112 §6.1).
+    (minor === '0' && (framing.transferEncoding !== undefined || connection !== 'keep-alive'));
   const version = minor === '0' ? '1.0' : '1.1';
   return { status, version, fields, content, keepAliveSeconds: closes ? 0 : keepAliveSeconds };
 }

@@ -150,7 +150,7 @@ class Pool {
   /** The one used last is the last one. */
   #idle: IdleConnection[] = [];
   /** Requests for which no connection is free. */
-  readonly #waiting: Http1Request[] = [];
+  #waiting: Http1Request[] = [];
   /** The number of connections, including those that are being made. */
   #open = 0;
   /** Requests that are about to be sent. */
@@ -192,13 +192,16 @@ class Pool {
     });
   }
 
-  /** Closes connections that were idle for too long; called once a second. */
+  /** Closes what was idle for too long, and forgets what is not wanted; called once a second. */
   tick(): void {
     this.#ticks += 1;
     const isExpired = ({ until }: IdleConnection): boolean => until <= this.#ticks;
     const expired = this.#idle.filter(isExpired);
     if (expired.length > 0) this.#idle = this.#idle.filter((idle) => !isExpired(idle));
     for (const { connection } of expired) connection.destroy();
+    if (this.#waiting.length > 0) {
+      this.#waiting = this.#waiting.filter(({ handler }) => !handler.isOver);
+    }
     // A pool whose first request could not be sent has no connection that would empty it.
     this.#checkEmpty();
   }
@@ -245,7 +248,7 @@ class Pool {
       keepAliveSeconds === undefined
         ? outboundIdleSeconds
         : keepAliveSeconds - outboundIdleMarginSeconds;
-    const next = keepAliveSeconds === 0 ? undefined : this.#waiting.shift();
+    const next = keepAliveSeconds === 0 ? undefined : this.#nextWaiting();
     if (next !== undefined) this.#sendOver(connection, next);
     else if (this.#isClosing || seconds <= 0) connection.destroy();
     else this.#idle.push({ connection, until: this.#ticks + seconds });
@@ -259,9 +262,15 @@ class Pool {
 
   #countClosed(): void {
     this.#open -= 1;
-    const next = this.#waiting.shift();
+    const next = this.#nextWaiting();
     if (next !== undefined) this.send(next);
     this.#checkEmpty();
+  }
+
+  /** Takes the next request whose response is still wanted; drops those before it. */
+  #nextWaiting(): Http1Request | undefined {
+    const at = this.#waiting.findIndex(({ handler }) => !handler.isOver);
+    return this.#waiting.splice(0, at === -1 ? this.#waiting.length : at + 1)[at];
   }
 
   #checkEmpty(): void {

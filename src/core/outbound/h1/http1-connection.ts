@@ -114,7 +114,10 @@ export class Http1Connection implements Control, ConnectionInfo {
     { length }: OutgoingHead,
   ): void {
     const framed = new FramedContent(this.#socket, { length, trailers });
+    const handler = this.#handler;
     const broken = (error: Error): void => {
+      // Content may break after its Content-Length, when the connection carries another request.
+      if (handler === undefined || this.#isAborted(handler)) return;
       this.#fail(error);
       this.destroy();
     };
@@ -199,7 +202,7 @@ export class Http1Connection implements Control, ConnectionInfo {
       this.httpVersion = head.version;
       this.rawHeaders = head.fields;
       if (head.status === 101) {
-        this.#handOver(handler, read.rest);
+        this.#switch(handler, read.rest);
         return;
       }
       if (head.status >= 200) {
@@ -216,6 +219,19 @@ export class Http1Connection implements Control, ConnectionInfo {
       if (this.#isAborted(handler)) return;
       rest = read.rest;
     }
+  }
+
+  /** Switches protocols after the end of the request (RFC 9110 §7.8), which may still be sent. */
+  #switch(handler: ResponseHandler, rest: Buffer): void {
+    this.#socket.pause();
+    const framed = this.#sending?.framed;
+    if (framed?.writableFinished !== false) {
+      this.#handOver(handler, rest);
+      return;
+    }
+    framed.once('finish', () => {
+      if (!this.#isAborted(handler)) this.#handOver(handler, rest);
+    });
   }
 
   /** Gives the connection away, which speaks another protocol from now on. */

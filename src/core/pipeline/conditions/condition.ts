@@ -4,6 +4,7 @@ import type { Json, JsonObject } from '../../values/json/json.ts';
 import type { DeviceClass, Visitor, VisitorNeeds } from '../../http/visitor.ts';
 import type { EvaluationContext } from './evaluation-context.ts';
 import { conditionValuesMax } from '../../../modules/breadcrumbs/limits.ts';
+import type { ClientAddress } from '../../values/network/peer.ts';
 
 /** One parsed condition of an `if`. */
 export interface Condition {
@@ -94,7 +95,7 @@ export interface VisitorTraits {
   readonly cities?: readonly string[];
   readonly place?: string;
   readonly devices?: ReadonlySet<DeviceClass>;
-  readonly address?: string;
+  readonly address?: ClientAddress;
   /** Milliseconds since 1970. */
   readonly nowMs?: number;
   /** The bucket for percentages, in millionths. */

@@ -13,9 +13,9 @@ export class RequestDetails {
 
   constructor(asked: Arrived, body?: RequestBody) {
     this.#asked = asked;
-    const { peer } = asked;
+    const { tls } = asked.peer;
     // Now, because a closed connection no longer knows it.
-    if (peer.encrypted === true) this.#tls = peer.getProtocol?.() ?? undefined;
+    this.#tls = tls?.getProtocol() ?? undefined;
     if (body === undefined) return;
     // A listener of `data` would begin to read the content, which nobody may want.
     const push = body.push.bind(body);

@@ -3,6 +3,7 @@ import type { Socket } from 'node:net';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
 import type { TurnWriteBatcher } from '../../outbound/h1/turn-write-batcher.ts';
 import type { Cancellation } from '../../values/cancellation.ts';
+import type { Peer } from '../../values/network/peer.ts';
 import type { Prepared, Sent } from '../../pipeline/exchange.ts';
 import { ClientGone } from '../../pipeline/client-gone.ts';
 import type { Connection, Http1Exchange } from '../h1/connection.ts';
@@ -25,7 +26,8 @@ export interface FastParts {
  */
 export class FastExchange implements Http1Exchange {
   readonly head: PlainHead;
-  readonly peer: Socket;
+  readonly peer: Peer;
+  readonly socket: Socket;
   readonly body = undefined;
   readonly failure = undefined;
   readonly hasArrived = true;
@@ -45,7 +47,8 @@ export class FastExchange implements Http1Exchange {
     { bytes, head }: { readonly bytes: Buffer; readonly head: PlainHead },
   ) {
     this.head = head;
-    this.peer = connection.socket;
+    this.peer = connection.peer;
+    this.socket = connection.socket;
     this.#parts = parts;
     this.#connection = connection;
     this.#request = bytes;
@@ -57,7 +60,7 @@ export class FastExchange implements Http1Exchange {
   }
 
   get signal(): Cancellation {
-    return new ClientGone(this, this.peer);
+    return new ClientGone(this, this.socket);
   }
 
   get isOver(): boolean {

@@ -2,27 +2,30 @@ import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
 import { isTrustedPeer } from '../../http/reading/forwarded.ts';
 import { addressNetwork } from '../../values/network/cidr.ts';
+import type { Peer } from '../../values/network/peer.ts';
 import { connectionsMax } from '../../config/limits.ts';
 import { connectionDescriptors, reservedDescriptors } from '../limits.ts';
 
 /** The largest number of connections, of all clients and of an address. */
 export interface ConnectionLimits {
   readonly max: number;
-  readonly perAddress: (address: string) => number;
+  readonly perAddress: (peer: Peer) => number;
 }
 
 /**
  * Returns the limits of connections in the current ini file. A trusted proxy has many clients, so
  * its address has no limit; all connections together need file descriptors.
  */
-export function connectionLimits(server: () => Config['server']): ConnectionLimits {
+export function connectionLimits(
+  server: () => Pick<Config['server'], 'trustProxy' | 'connectionsPerAddress'>,
+): ConnectionLimits {
   const openFiles = openFilesMax();
   const fitting = Math.floor((openFiles - reservedDescriptors) / connectionDescriptors);
   return {
     max: Math.min(connectionsMax, Math.max(1, fitting)),
-    perAddress: (address) => {
+    perAddress: (peer) => {
       const { trustProxy, connectionsPerAddress } = server();
-      return isTrustedPeer(address, trustProxy) ? Infinity : connectionsPerAddress;
+      return isTrustedPeer(peer, trustProxy) ? Infinity : connectionsPerAddress;
     },
   };
 }
@@ -50,23 +53,20 @@ export class ConnectionLimiter {
     this.#limits = limits;
   }
 
-  /**
-   * Counts a new connection; returns the limit that it would exceed instead, if there is one. A
-   * unix socket has the address ''.
-   */
-  add(address: string): keyof ConnectionLimits | undefined {
+  /** Counts a new connection; returns the limit that it would exceed instead, if there is one. */
+  add(peer: Peer): keyof ConnectionLimits | undefined {
     const { max, perAddress } = this.#limits;
     if (this.#size >= max) return 'max';
-    const client = addressNetwork(address);
+    const client = addressNetwork(peer.address);
     const count = this.#counts.get(client) ?? 0;
-    if (address !== '' && count >= perAddress(address)) return 'perAddress';
+    if (count >= perAddress(peer)) return 'perAddress';
     this.#counts.set(client, count + 1);
     this.#size += 1;
     return undefined;
   }
 
   /** Stops counting a connection that has closed. */
-  remove(address: string): void {
+  remove({ address }: Peer): void {
     this.#size -= 1;
     const client = addressNetwork(address);
     const count = this.#counts.get(client) ?? 0;

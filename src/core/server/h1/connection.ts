@@ -2,10 +2,12 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestScanner } from '../../http/reading/request-scanner.ts';
 import type { Failure } from '../../values/failure.ts';
+import type { Peer } from '../../values/network/peer.ts';
 import { preface } from '../h2/frames.ts';
 import type { Exchange } from '../../pipeline/exchange.ts';
 import { isPassedOn } from '../../pipeline/body.ts';
 import { LeastRate, type RateLimit } from '../least-rate.ts';
+import { peerOf } from '../listening/accept.ts';
 import { deliveredBytes } from '../listening/node-internals.ts';
 import { pipelinedRequestsMax } from './limits.ts';
 import { malformedRequest, tooLate } from './refusal.ts';
@@ -34,7 +36,7 @@ interface ConnectionParts {
 
 /** A request on a connection of HTTP/1.1, with its answer. */
 export interface Http1Exchange extends Exchange {
-  readonly peer: Socket;
+  readonly socket: Socket;
   /** The response of Node's HTTP server; undefined while its parser has not seen the request. */
   readonly response: ServerResponse | undefined;
   /**
@@ -50,6 +52,7 @@ export interface Http1Exchange extends Exchange {
  */
 export class Connection {
   readonly socket: Socket;
+  readonly peer: Peer;
   /** The newest request. */
   newest: Http1Exchange | undefined;
   /** The request that is answered now, or was answered last. */
@@ -79,6 +82,7 @@ export class Connection {
 
   constructor(socket: Socket, parts: ConnectionParts) {
     this.socket = socket;
+    this.peer = peerOf(socket);
     this.#parts = parts;
     // Otherwise Node's TLS server closes our side with the client's, whatever is unanswered.
     socket.allowHalfOpen = true;
@@ -271,7 +275,7 @@ export class Connection {
   closeWhenWritten(): void {
     const { socket } = this;
     // A TLS session ends with a message of its own.
-    const isTls = 'encrypted' in socket;
+    const isTls = this.peer.tls !== undefined;
     if (socket.writableLength === 0 && !isTls) socket.destroy();
     else socket.destroySoon();
   }

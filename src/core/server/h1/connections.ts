@@ -9,13 +9,13 @@ import type { LimitName } from '../../values/limit.ts';
 import type { LimitLog } from '../../report/limit-log.ts';
 import { tcpKeepAliveMs } from '../../outbound/limits.ts';
 import { lingerMs } from '../limits.ts';
+import { peerOf } from '../listening/accept.ts';
 import { tcpBelow } from '../listening/node-internals.ts';
 import { Connection, type Http1Exchange, type TryAnswer } from './connection.ts';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
 import { resetIfUnframed } from './node-http.ts';
 import { tooLate } from './refusal.ts';
 import type { Timeouts } from './timeouts.ts';
-import { peerAddress } from '../../pipeline/peer.ts';
 
 /** A server of HTTP/1.1, in the clear or over TLS. */
 type Server = HttpServer | HttpsServer;
@@ -129,13 +129,13 @@ export class Connections {
    * ahead loses its connection.
    */
   turn(exchange: Http1Exchange): boolean | Promise<boolean> {
-    const { peer } = exchange;
-    const connection = this.#open.get(peer);
+    const { socket } = exchange;
+    const connection = this.#open.get(socket);
     if (connection === undefined) return false;
     const turn = connection.turn(exchange);
     if (turn !== 'too_many') return turn;
-    this.passed('pipelined', peer);
-    peer.destroy();
+    this.passed('pipelined', socket);
+    socket.destroy();
     return false;
   }
 
@@ -181,7 +181,7 @@ export class Connections {
 
   /** Logs that a connection has reached a limit. */
   passed(limit: LimitName, socket: Duplex): void {
-    this.#parts.passed(limit, peerAddress(socket));
+    this.#parts.passed(limit, peerOf(socket).address);
   }
 
   /** Returns the newest request until its answer is written; undefined after that. */
@@ -228,7 +228,7 @@ export class Connections {
 
   /** Logs that the system refused a connection for want of a file descriptor. */
   lacksDescriptors(): void {
-    this.#parts.passed('open_files', '');
+    this.#parts.passed('open_files', undefined);
   }
 
   /** Closes every open connection at once. */
@@ -246,16 +246,16 @@ export class Connections {
 
   /** Counts a connection. If there are too many, closes it and returns false. */
   #count(socket: Socket): boolean {
-    const address = peerAddress(socket);
-    const passed = this.#limiter.add(address);
+    const peer = peerOf(socket);
+    const passed = this.#limiter.add(peer);
     if (passed === undefined) {
       socket.on('close', () => {
-        this.#limiter.remove(address);
+        this.#limiter.remove(peer);
       });
       return true;
     }
     if (passed === 'perAddress') this.passed('connections_per_address', socket);
-    else this.#parts.passed('connections', address, this.#whyFull());
+    else this.#parts.passed('connections', peer.address, this.#whyFull());
     socket.destroy();
     return false;
   }

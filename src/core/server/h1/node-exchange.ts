@@ -5,8 +5,10 @@ import type { FieldList, Reply } from '../../http/reply.ts';
 import type { HttpVersion } from '../../http/request.ts';
 import type { Cancellation } from '../../values/cancellation.ts';
 import type { Failure } from '../../values/failure.ts';
+import type { Peer } from '../../values/network/peer.ts';
 import type { MessageHead, Prepared, RequestBody, Sent } from '../../pipeline/exchange.ts';
 import { preparedTextBytesMax } from '../limits.ts';
+import { peerOf } from '../listening/accept.ts';
 import { sendContent, type ContentWays } from '../send-content.ts';
 import { canDiscardBody, hasBody } from '../../pipeline/body.ts';
 import { ClientGone } from '../../pipeline/client-gone.ts';
@@ -24,7 +26,8 @@ export function headOf({ method, url, httpVersion, rawHeaders }: IncomingMessage
 /** A request that Node's parser has read, and its answer by Node's HTTP server. */
 export class NodeExchange implements Http1Exchange {
   readonly head: MessageHead;
-  readonly peer: Socket;
+  readonly peer: Peer;
+  readonly socket: Socket;
   readonly body: RequestBody | undefined;
   readonly response: ServerResponse;
   failure: Failure | undefined;
@@ -32,7 +35,8 @@ export class NodeExchange implements Http1Exchange {
 
   constructor(message: IncomingMessage, response: ServerResponse) {
     this.head = headOf(message);
-    this.peer = message.socket;
+    this.peer = peerOf(message.socket);
+    this.socket = message.socket;
     this.body = hasBody(message.headers) ? message : undefined;
     this.response = response;
     this.#message = message;
@@ -43,7 +47,7 @@ export class NodeExchange implements Http1Exchange {
   }
 
   get signal(): Cancellation {
-    return new ClientGone(this, this.peer);
+    return new ClientGone(this, this.socket);
   }
 
   get shouldKeepAlive(): boolean {
@@ -118,7 +122,7 @@ export class NodeExchange implements Http1Exchange {
     const { body } = this;
     if (body === undefined || body.readableEnded || canDiscardBody(this.#message.headers)) return;
     this.shouldKeepAlive = false;
-    const socket = this.peer;
+    const { socket } = this;
     // Node would close the connection at once, and its reset discards the answer (RFC 9112 §9.6).
     socket.destroySoon = () => {
       linger(socket, tooMuch);

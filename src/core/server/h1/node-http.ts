@@ -32,11 +32,15 @@ export function nodeFields(fields: FieldList): string[] {
  * the connection, and an orderly end would make a part look like the whole (RFC 9112 §8). Over TLS
  * too, since many clients ignore that close_notify is missing.
  */
-export function resetIfUnframed({ head, peer }: Arrived & { readonly peer: Socket }): void {
-  if (head.version !== '1.0') return;
-  const tcp = 'encrypted' in peer ? tcpBelow(peer) : peer;
+export function resetIfUnframed({
+  head,
+  peer,
+  socket,
+}: Arrived & { readonly socket: Socket }): void {
   // A unix socket has no reset.
-  if (tcp?.remoteAddress !== undefined) tcp.resetAndDestroy();
+  if (head.version !== '1.0' || peer.listener === 'unix') return;
+  const tcp = peer.tls === undefined ? socket : tcpBelow(socket);
+  tcp?.resetAndDestroy();
 }
 
 /** The parts of Node's responses that interim responses need; Node 24 has no writeInformation. */

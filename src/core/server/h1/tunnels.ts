@@ -6,6 +6,7 @@ import type { SwitchedProtocol } from '../../../modules/proxy/fetcher.ts';
 import type { SharedLimit } from '../../fair/shared-limit.ts';
 import { fieldText, statusLine } from '../../pipeline/response-head.ts';
 import { linger } from './refusal.ts';
+import type { ClientAddress } from '../../values/network/peer.ts';
 
 /** A reserved tunnel; to be released if it is not opened. */
 interface TunnelPlace {
@@ -45,7 +46,7 @@ export class Tunnels {
    * Reserves a tunnel for a client before the request to the source. Throws `rate_limited` if its
    * address has too many, and `unavailable` if all clients together have.
    */
-  take(address: string): TunnelPlace {
+  take(address: ClientAddress): TunnelPlace {
     const allocation = this.#limit.allocation({ keyId: undefined, address });
     allocation.grow(1);
     let isOpen = false;

@@ -1,4 +1,4 @@
-import { Socket } from 'node:net';
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { Reply } from '../../http/reply.ts';
 import { respelledReply } from '../../http/respelled.ts';
@@ -9,7 +9,6 @@ import { servicePath } from '../../values/path.ts';
 import type { RequestLog, RequestStart } from '../../pipeline/record/request-log.ts';
 import { runInSpan } from '../../report/trace.ts';
 import type { Arrived, UpgradeRequest } from '../../pipeline/exchange.ts';
-import { peerAddress } from '../../pipeline/peer.ts';
 import type { Connections } from './connections.ts';
 import {
   acceptRequest,
@@ -55,18 +54,15 @@ export class UpgradeHandler {
   }
 
   handle(request: UpgradeRequest): void {
-    const { socket } = request;
+    const { socket, connection } = request;
     const upgrade = { ...request, start: this.#parts.start(request) };
     socket.on('error', () => socket.destroy());
-    // With content, `socket` is a stream over the connection.
-    const { peer } = request;
-    const unfinished =
-      peer instanceof Socket ? this.#parts.connections.unfinished(peer) : undefined;
+    const unfinished = connection && this.#parts.connections.unfinished(connection);
     if (unfinished === undefined) {
       this.#begin(upgrade);
       return;
     }
-    const stop = this.#continueAnswers(unfinished.peer);
+    const stop = this.#continueAnswers(unfinished.socket);
     unfinished.onClose(() => {
       stop();
       this.#begin(upgrade);
@@ -107,7 +103,7 @@ export class UpgradeHandler {
       return;
     }
     const { serving } = start.moment;
-    let address = peerAddress(upgrade.peer);
+    let { address } = upgrade.peer;
     const refuse = (reply: Reply): void => {
       const bytes = writeAndClose(socket, reply, this.#parts.now());
       requestLog.record(upgrade, start, reply, { address, bytes });

@@ -10,6 +10,7 @@ import {
   type IncomingRequest,
 } from '../../pipeline/incoming-request.ts';
 import type { Serving } from '../../pipeline/serving.ts';
+import { peerOf } from '../listening/accept.ts';
 import type { Sockets } from '../websocket/socket.ts';
 import type { UpgradeRequest } from '../../pipeline/exchange.ts';
 import { headOf } from './node-exchange.ts';
@@ -36,7 +37,10 @@ export function switchesProtocol(message: IncomingMessage, serving: Serving): bo
   if (method === 'CONNECT' || httpVersion !== '1.1' || headers.expect !== undefined) return false;
   if (hasBody(headers) && !readsContent) return false;
   try {
-    const incoming = acceptRequest(serving, { head: headOf(message), peer: message.socket });
+    const incoming = acceptRequest(serving, {
+      head: headOf(message),
+      peer: peerOf(message.socket),
+    });
     const { target, fields } = incoming;
     if (servicePath(target.path, serving.config.server.base) !== undefined) return false;
     return serving.site.forwardsUpgrade({ ...target, fields, method: method ?? '' });

@@ -40,12 +40,12 @@ import { parsePriority } from './priority.ts';
 import { ReceiveWindow } from './receive-window.ts';
 import { areTrailers, readRequestHead, type Http2RequestHead } from './request-head.ts';
 import type { SharedBytes } from './shared-bytes.ts';
-import { joinedHead, Stream, type EncodedHead } from './stream.ts';
+import { joinedHead, Stream, type EncodedHead, type BytesTaken } from './stream.ts';
 
 /** Where the bytes of a connection go. */
 interface Sink {
-  /** Writes bytes; calls `done` when the system has taken all of them. */
-  write(pieces: readonly Buffer[], done: () => void): void;
+  /** Writes bytes; calls `done` when the system has taken all of them, or takes no more. */
+  write(pieces: readonly Buffer[], done: BytesTaken): void;
   /** Ends the connection after all bytes that were written. */
   end(): void;
 }
@@ -133,7 +133,7 @@ export class Http2Connection {
   readonly #sending = new Set<Stream>();
   #output: Buffer[] = [];
   #outputBytes = 0;
-  #dones: (() => void)[] = [];
+  #dones: BytesTaken[] = [];
   #isFlushScheduled = false;
   #isReceiving = false;
   /** Whether the server takes no further request, and the last one that it takes. */
@@ -192,9 +192,9 @@ export class Http2Connection {
     this.#outputBytes = 0;
     if (dones !== undefined) this.#dones = [];
     this.queuedBytes += bytes;
-    this.#parts.sink.write(output, () => {
+    this.#parts.sink.write(output, (isTaken) => {
       this.queuedBytes -= bytes;
-      if (dones !== undefined) for (const done of dones) done();
+      if (dones !== undefined) for (const done of dones) done(isTaken);
       if (this.#sending.size > 0) this.#pump();
     });
   }
@@ -229,7 +229,7 @@ export class Http2Connection {
     this.#window.close();
     this.#sending.clear();
     for (const stream of [...this.streams.values()]) this.#closeStream(stream, 'client');
-    for (const done of this.#dones.splice(0)) done();
+    for (const done of this.#dones.splice(0)) done(false);
   }
 
   sendHeaders(stream: Stream, block: Buffer, isWhole: boolean): void {
@@ -427,7 +427,11 @@ export class Http2Connection {
       this.#refuseOnEnded(id, 'HEADERS');
       return;
     }
-    if (this.#lastTaken !== undefined) return;
+    if (this.#lastTaken !== undefined) {
+      // A client may have sent some before it has read GOAWAY.
+      this.#parts.events.counted('invalid');
+      return;
+    }
     this.newestStream = id;
     const isMuch = count > blockLimits.fieldsMax || bytes > 4 * blockLimits.bytesMax;
     if (isMuch) this.#refuse(id, 'ENHANCE_YOUR_CALM');
@@ -613,7 +617,10 @@ export class Http2Connection {
   /** A frame on a stream that is no longer open (§5.1). */
   #refuseOnEnded(id: number, what: string): void {
     this.#requireBegun(id, what);
-    if (id > (this.#lastTaken ?? Infinity)) return;
+    if (id > (this.#lastTaken ?? Infinity)) {
+      this.#parts.events.counted('vain');
+      return;
+    }
     const resetBy = this.#endedStreams.resetBy(id);
     if (resetBy === 'unknown') {
       const code = what === 'HEADERS' ? 'PROTOCOL_ERROR' : 'STREAM_CLOSED';

@@ -1,7 +1,5 @@
 import type { Socket } from 'node:net';
-import type { TLSSocket } from 'node:tls';
 import { requestTimeoutMs } from '../../operations/limits.ts';
-import { plainAddress } from '../../http/reading/forwarded.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
 import { headerSectionTooLarge, requestLineTooLong } from '../../http/reading/refusals.ts';
 import { noBody } from '../../http/reply.ts';
@@ -14,6 +12,7 @@ import { tooLate } from '../h1/refusal.ts';
 import type { Arrival, UpgradeRequest } from '../../pipeline/exchange.ts';
 import { LeastRate } from '../least-rate.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, leastRate, lingerMs, stalledMs } from '../limits.ts';
+import { peerOf } from '../listening/accept.ts';
 import { queuedBytes } from '../listening/node-internals.ts';
 import { Http2Connection, type Counted } from './connection.ts';
 import {
@@ -24,18 +23,18 @@ import {
   http2JoinedBytesMax,
   http2LeaveMs,
   http2ResetsMax,
+  http2ResetsPerSecond,
   http2StreamsMax,
   http2TinyPiecesMax,
   http2VainFramesMax,
   http2WindowsBytesMax,
 } from './limits.ts';
-import { isSecure, type Peer } from '../../pipeline/peer.ts';
+import type { Peer } from '../../values/network/peer.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { SharedBytes } from './shared-bytes.ts';
 import { StreamExchange } from './stream-exchange.ts';
-import type { Stream, StreamReader } from './stream.ts';
+import type { Stream, StreamReader, BytesTaken } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';
-import { shareClientIdentity } from '../../../modules/access/client-authorities.ts';
 
 /** What becomes of the requests of a connection. */
 interface Http2Handlers {
@@ -54,10 +53,12 @@ interface Dependencies extends Pick<ConnectionLimits, 'perAddress'> {
   readonly streamsMax?: number;
 }
 
+/** The frames that are counted by period. */
+type CountedFrame = Exclude<Counted, 'reset'>;
+
 /** How many frames of a kind a client may send in a period, and the limit that it then exceeds. */
-const countedMax: Readonly<Record<Counted, readonly [max: number, limit: LimitName]>> = {
+const countedMax: Readonly<Record<CountedFrame, readonly [max: number, limit: LimitName]>> = {
   idle: [http2IdleFramesMax, 'http2_pings'],
-  reset: [http2ResetsMax, 'http2_resets'],
   invalid: [http2InvalidFramesMax, 'http2_frames'],
   tiny: [http2TinyPiecesMax, 'http2_frames'],
   vain: [http2VainFramesMax, 'http2_frames'],
@@ -94,12 +95,12 @@ export class Http2Connections {
       now,
       handlers,
       passed: (limit, why) => {
-        limits.passed(limit, served.address, why);
+        limits.passed(limit, served.peer.address, why);
       },
       begin: () => this.#begin(served),
       ended: () => {
         this.#open -= 1;
-        this.#limiter.remove(served.address);
+        this.#limiter.remove(served.peer);
       },
     });
     this.#served.add(served);
@@ -177,12 +178,12 @@ export class Http2Connections {
   }
 
   /** Counts a new request; false if there are too many. */
-  #begin({ address }: ServedConnection): boolean {
-    if (this.#limiter.add(address) === undefined) {
+  #begin({ peer }: ServedConnection): boolean {
+    if (this.#limiter.add(peer) === undefined) {
       this.#open += 1;
       return true;
     }
-    this.#dependencies.limits.passed('http2_streams', address);
+    this.#dependencies.limits.passed('http2_streams', peer.address);
     return false;
   }
 }
@@ -201,13 +202,12 @@ interface ServedParts extends Pick<Dependencies, 'monotonicMs' | 'now'> {
 /** A connection on a socket, with its open requests and its timeouts. */
 class ServedConnection {
   readonly socket: Socket;
-  readonly address: string;
+  readonly peer: Peer;
   readonly connection: Http2Connection;
   readonly requests = new Set<OpenRequest>();
   /** The time since which no request is open; undefined while one is. */
   idleSinceMs: number | undefined;
   readonly #parts: ServedParts;
-  readonly #peer: Peer;
   /** What the requests in the newest bytes of the client have in common. */
   #arrival: Arrival | undefined;
   /** The time of the first check that found an incomplete head. */
@@ -219,7 +219,10 @@ class ServedConnection {
   readonly #reading = new LeastRate(leastRate);
   /** The time when content last moved. */
   #lastProgressMs: number;
-  readonly #counts: Record<Counted, number> = { idle: 0, invalid: 0, reset: 0, tiny: 0, vain: 0 };
+  readonly #counts: Record<CountedFrame, number> = { idle: 0, invalid: 0, tiny: 0, vain: 0 };
+  /** How many requests the client may reset at the moment, and when it has reset the last one. */
+  #resetsLeft = http2ResetsMax;
+  #resetMs: number;
   #countedSinceMs: number;
   /** Whether the client exceeded a limit; the server sends it nothing more. */
   #isAborted = false;
@@ -235,16 +238,10 @@ class ServedConnection {
     this.idleSinceMs = nowMs;
     this.#lastProgressMs = nowMs;
     this.#countedSinceMs = nowMs;
-    const { remoteAddress } = socket;
-    this.address = plainAddress(remoteAddress ?? '');
-    this.#peer = {
-      remoteAddress,
-      encrypted: 'encrypted' in socket,
-      getProtocol: () => (socket as TLSSocket).getProtocol(),
-    };
-    shareClientIdentity(socket, this.#peer);
+    this.#resetMs = nowMs;
+    this.peer = peerOf(socket);
     this.connection = new Http2Connection({
-      isSecure: isSecure(this.#peer),
+      isSecure: this.peer.tls !== undefined,
       windows: parts.windows,
       sink: {
         write: (pieces, done) => {
@@ -345,7 +342,7 @@ class ServedConnection {
     this.idleSinceMs = undefined;
     const known = isTooLarge ? { ...head, fields: head.fields.slice(0, 2) } : head;
     const arrival = (this.#arrival ??= { atMs: monotonicMs() });
-    const exchange = new StreamExchange(stream, known, { peer: this.#peer, arrival, now });
+    const exchange = new StreamExchange(stream, known, { peer: this.peer, arrival, now });
     const request = new OpenRequest(stream, exchange, {
       closed: () => {
         this.requests.delete(request);
@@ -374,11 +371,24 @@ class ServedConnection {
     const nowMs = this.#parts.monotonicMs();
     if (nowMs - this.#countedSinceMs >= http2CountingMs) {
       this.#countedSinceMs = nowMs;
-      Object.assign(this.#counts, { idle: 0, invalid: 0, reset: 0, tiny: 0, vain: 0 });
+      Object.assign(this.#counts, { idle: 0, invalid: 0, tiny: 0, vain: 0 });
+    }
+    if (what === 'reset') {
+      this.#countReset(nowMs);
+      return;
     }
     this.#counts[what] += 1;
     const [max, limit] = countedMax[what];
     if (this.#counts[what] > max) this.#abort(limit);
+  }
+
+  /** Counts a request that the client has reset: browsers cancel many when a page scrolls. */
+  #countReset(nowMs: number): void {
+    const passedMs = nowMs - this.#resetMs;
+    const refilled = this.#resetsLeft + (passedMs * http2ResetsPerSecond) / 1_000;
+    this.#resetsLeft = Math.min(http2ResetsMax, refilled) - 1;
+    this.#resetMs = nowMs;
+    if (this.#resetsLeft < 0) this.#abort('http2_resets');
   }
 
   /** Ends the connection of a client that exceeds a limit (RFC 9113 §10.5). */
@@ -393,7 +403,10 @@ class ServedConnection {
 const ignore = (): void => undefined;
 
 /** Writes pieces with one call of the system; copying short ones together costs less than that. */
-function writeTogether(socket: Socket, pieces: readonly Buffer[], done: () => void): void {
+function writeTogether(socket: Socket, pieces: readonly Buffer[], taken: BytesTaken): void {
+  const done = (error?: Error | null): void => {
+    taken(error === undefined || error === null);
+  };
   const bytes = pieces.reduce((sum, { length }) => sum + length, 0);
   const last = pieces.at(-1) ?? Buffer.alloc(0);
   if (pieces.length === 1 || bytes <= http2JoinedBytesMax) {

@@ -35,9 +35,11 @@ export const http2UnreadBytesMax = MIB;
 
 /** Streams that ended lately, which a client may still name in a frame. */
 export const http2EndedStreamsMax = 256;
-/** In each period of this length, a client may reset this many requests … */
+/** A client may reset this many requests at once, and this many more in each second, as nghttp2. */
+export const http2ResetsMax = 1_000;
+export const http2ResetsPerSecond = 33;
+/** In each period of this length, it may … */
 export const http2CountingMs = 10_000;
-export const http2ResetsMax = 200;
 /** … send this many PING and SETTINGS frames … */
 export const http2IdleFramesMax = 100;
 /** … as many frames that are invalid, without content, or above the number of open requests … */

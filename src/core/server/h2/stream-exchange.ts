@@ -3,16 +3,16 @@ import { formatHttpDate } from '../../http/date.ts';
 import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
 import type { Cancellation } from '../../values/cancellation.ts';
 import type { Failure } from '../../values/failure.ts';
+import type { Peer } from '../../values/network/peer.ts';
 import { ClientGone } from '../../pipeline/client-gone.ts';
 import type { Arrival, Exchange, MessageHead, Prepared, Sent } from '../../pipeline/exchange.ts';
 import { hasBody } from '../../pipeline/body.ts';
-import type { Peer } from '../../pipeline/peer.ts';
 import { sendContent } from '../send-content.ts';
 import { encodeFields } from './hpack/encoder.ts';
 import { http2WriteBytes } from './limits.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { StreamBody } from './stream-body.ts';
-import { joinedHead, type Stream } from './stream.ts';
+import { joinedHead, type Stream, type BytesTaken } from './stream.ts';
 
 type Done = (error?: Error | null) => void;
 
@@ -42,6 +42,8 @@ export class StreamExchange implements Exchange {
   #listeners: (() => void)[] | undefined;
   #answer: StreamContent | undefined;
   #hasEnded = false;
+  /** Whether the connection has closed before the system took the end of the answer. */
+  #isLost = false;
 
   constructor(stream: Stream, head: Http2RequestHead, { peer, arrival, now }: StreamParts) {
     this.head = head;
@@ -66,7 +68,7 @@ export class StreamExchange implements Exchange {
   }
 
   get isOver(): boolean {
-    return this.#stream.resetBy !== undefined || this.isSent;
+    return this.#stream.resetBy !== undefined || this.isSent || this.#isLost;
   }
 
   onClose(listener: () => void): void {
@@ -122,9 +124,13 @@ export class StreamExchange implements Exchange {
         this.hasBegun = true;
         this.#stream.head(head);
       },
-      end: (trailers) => {
+      end: (trailers, done) => {
         this.#hasEnded = true;
-        this.#stream.end(this.#finish, undefined, trailers);
+        const ended: BytesTaken = (isTaken) => {
+          this.#finish(isTaken);
+          done(isTaken ? null : lost());
+        };
+        this.#stream.end(ended, undefined, trailers);
         this.#answered();
       },
       destroy: () => {
@@ -152,12 +158,13 @@ export class StreamExchange implements Exchange {
   /** The head was the whole answer. */
   #end(): void {
     this.#hasEnded = true;
-    this.#finish();
+    this.#finish(true);
     this.#answered();
   }
 
-  readonly #finish = (): void => {
-    this.isSent = this.#stream.resetBy === undefined;
+  readonly #finish: BytesTaken = (isTaken) => {
+    this.isSent = isTaken && this.#stream.resetBy === undefined;
+    this.#isLost = !isTaken;
     this.#callListeners();
   };
 
@@ -197,7 +204,7 @@ type FramingField = (typeof framingFields)[number];
 /** What streamed content does with its answer. */
 interface ContentParts {
   readonly sendHead: () => void;
-  readonly end: (trailers: Buffer | undefined) => void;
+  readonly end: (trailers: Buffer | undefined, done: Done) => void;
   readonly destroy: () => void;
 }
 
@@ -229,17 +236,17 @@ export class StreamContent extends Writable {
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {
     this.#parts.sendHead();
     const stream = this.#stream;
-    stream.write(chunk, () => {
-      const isCut = stream.resetBy !== undefined;
-      done(isCut ? new Error('The stream is closed.') : null);
+    stream.write(chunk, (isTaken) => {
+      const isCut = !isTaken || stream.resetBy !== undefined;
+      done(isCut ? lost() : null);
     });
   }
 
   override _final(done: Done): void {
     const trailers = this.#trailers?.() ?? [];
     this.#parts.sendHead();
-    this.#parts.end(trailers.length === 0 ? undefined : encodeFields(undefined, trailers));
-    done();
+    const block = trailers.length === 0 ? undefined : encodeFields(undefined, trailers);
+    this.#parts.end(block, done);
   }
 
   override _destroy(_error: Error | null, done: Done): void {
@@ -249,6 +256,10 @@ export class StreamContent extends Writable {
 }
 
 const ignore = (): void => undefined;
+
+function lost(): Error {
+  return new Error('The stream is closed.');
+}
 
 /** Discards a reply whose stream has closed. */
 async function cutOff(reply: Reply): Promise<Sent> {

@@ -23,6 +23,9 @@ export function joinedHead({ block, date }: EncodedHead): Buffer {
   return date === undefined ? block : Buffer.concat([block, date]);
 }
 
+/** Called with whether the system has taken some bytes; false once the connection is lost. */
+export type BytesTaken = (isTaken: boolean) => void;
+
 /** What a stream needs of its connection. */
 interface StreamConnection {
   /** The window that each stream gets, at most. */
@@ -39,8 +42,8 @@ interface StreamConnection {
 /** Content that waits to be sent. */
 interface Piece {
   bytes: Buffer;
-  /** Called when the system has taken the last byte. */
-  readonly done: (() => void) | undefined;
+  /** Called when the system has taken the last byte, or takes no more. */
+  readonly done: BytesTaken | undefined;
 }
 
 /** A request and its answer on a connection (RFC 9113 §5). */
@@ -71,7 +74,7 @@ export class Stream {
   /** A head that waits for the content of the same answer. */
   #head: EncodedHead | undefined;
   #trailers: Buffer | undefined;
-  #ended: (() => void) | undefined;
+  #ended: BytesTaken | undefined;
   #unreturned = 0;
 
   constructor(
@@ -105,9 +108,9 @@ export class Stream {
   }
 
   /** Sends content, when the client and all more urgent answers allow it. */
-  write(bytes: Buffer, done?: () => void): void {
+  write(bytes: Buffer, done?: BytesTaken): void {
     if (this.isClosed || this.hasAnswerEnded || bytes.length === 0) {
-      done?.();
+      done?.(!this.isClosed);
       return;
     }
     this.#pieces.push({ bytes, done });
@@ -117,9 +120,9 @@ export class Stream {
 
   /**
    * Ends the answer after its content, of which `content` is the last part, with trailer fields if
-   * there are any; `ended` is called when the system has taken all of it.
+   * there are any; `ended` is called when the system has taken all of it, or takes no more.
    */
-  end(ended: () => void, content?: Buffer, trailers?: Buffer): void {
+  end(ended: BytesTaken, content?: Buffer, trailers?: Buffer): void {
     if (this.isClosed || this.hasAnswerEnded) return;
     this.#isEnding = true;
     if (content !== undefined && content.length > 0) {
@@ -132,7 +135,7 @@ export class Stream {
   }
 
   /** Sends a whole answer: its head with its content, if that may be sent soon. */
-  whole(head: EncodedHead, content: Buffer, ended: () => void): void {
+  whole(head: EncodedHead, content: Buffer, ended: BytesTaken): void {
     if (this.isClosed || this.hasAnswerEnded) return;
     if (this.sendWindow >= content.length && !this.#connection.isBlocked) this.#head = head;
     else this.head(joinedHead(head));
@@ -174,7 +177,7 @@ export class Stream {
    * Takes up to a number of bytes of the content that waits; `done` callbacks of whole pieces are
    * added to a list. Returns at most one piece, so that nothing has to be copied.
    */
-  take(bytesMax: number, dones: (() => void)[]): Buffer {
+  take(bytesMax: number, dones: BytesTaken[]): Buffer {
     const [piece] = this.#pieces;
     if (piece === undefined) return nothing;
     const { bytes } = piece;
@@ -202,7 +205,7 @@ export class Stream {
   }
 
   /** What to call when the system has taken the end of the answer. */
-  get ended(): (() => void) | undefined {
+  get ended(): BytesTaken | undefined {
     return this.#ended;
   }
 
@@ -212,7 +215,7 @@ export class Stream {
     const pieces = this.#pieces.splice(0);
     this.#unsentBytes = 0;
     this.reader?.close();
-    for (const { done } of pieces) done?.();
+    for (const { done } of pieces) done?.(false);
   }
 }
 

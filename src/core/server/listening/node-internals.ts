@@ -16,8 +16,10 @@ export const testedNodeMajors: readonly number[] = [24, 26];
  * The TCP connection below a TLS socket: `_parent`. Without it, a broken answer ends with the TLS
  * session, and a client that speaks plain HTTP to a TLS port gets no answer.
  */
-export function tcpBelow(socket: Duplex & { readonly _parent?: Socket }): Socket | undefined {
-  return socket._parent;
+export function tcpBelow(
+  socket: Duplex & { readonly _parent?: Socket | null },
+): Socket | undefined {
+  return socket._parent ?? undefined;
 }
 
 /**

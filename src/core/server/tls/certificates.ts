@@ -9,7 +9,9 @@ import { certificateWarnings } from '../../config/warnings.ts';
 import { fileChanges } from '../../config/watch.ts';
 import type { Log } from '../../report/log.ts';
 import type { Metric } from '../../report/metrics.ts';
+import { unknownAddress } from '../../values/network/peer.ts';
 import { certificateCheckMs } from '../limits.ts';
+import { peerOf } from '../listening/accept.ts';
 import { certificateState } from './certificate-states.ts';
 import type { OnDemandCertificates } from '../../../modules/acme/on-demand-certificates.ts';
 import { isPublicName } from './public-name.ts';
@@ -167,7 +169,8 @@ export class Certificates {
     const name = host.toLowerCase();
     const onDemand = this.isOnDemand(name) ? this.#onDemand : undefined;
     if (onDemand === undefined) return this.contextFor(name, socket);
-    return onDemand.pairFor(name, socket?.remoteAddress ?? '').then(
+    const address = socket === undefined ? unknownAddress : peerOf(socket).address;
+    return onDemand.pairFor(name, address).then(
       (pair) => {
         if (pair === undefined) return this.contextFor(name, socket);
         const asking = socket && this.clientAuthorities.contextFor(socket, name, pair);

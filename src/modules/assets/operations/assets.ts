@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assetOf, assetTable, type Asset } from '../asset.ts';
 import { assetNameBytesMax } from '../limits.ts';
 import { Failure } from '../../../core/values/failure.ts';
@@ -17,7 +16,8 @@ import { listOperation } from '../../../core/operations/records/list.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
 import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';
 import { hasAssetTable } from './asset-table.ts';
-import { assetsPerTurn, shownUsesMax, usesCountedMax, usesMax } from './limits.ts';
+import { shownUsesMax, usesCountedMax, usesMax } from './limits.ts';
+import { turnsOf } from '../../../core/operations/turns.ts';
 
 /** An asset is a row, so the operations on rows do the work. */
 const listRows = listOperation(rowFamily);
@@ -131,11 +131,11 @@ export const listAssets = defineOperation({
       ),
     );
     const assets: AssetView[] = [];
-    for (const [at, row] of (rows as readonly JsonObject[]).entries()) {
+    const turns = turnsOf(call);
+    for (const row of rows as readonly JsonObject[]) {
+      if (turns.isOver()) await turns.next();
       const view = assetView(store, row, shownUsesMax);
       if (view !== undefined && (unused !== true || view.used === 0)) assets.push(view);
-      if (at % assetsPerTurn === assetsPerTurn - 1)
-        await nextTurn(undefined, { signal: call.signal() });
     }
     return { kind: 'data', data: { rows: assets, next: next as string | null, widths } };
   },

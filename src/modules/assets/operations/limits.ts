@@ -3,5 +3,3 @@ export const usesMax = 100;
 export const shownUsesMax = 3;
 /** Up to this number, the page rules that show an asset are counted. */
 export const usesCountedMax = 1_000;
-/** Assets whose page rules are read in one turn of the event loop. */
-export const assetsPerTurn = 50;

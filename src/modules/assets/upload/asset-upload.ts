@@ -17,7 +17,12 @@ import {
 } from '../../../core/pipeline/incoming-request.ts';
 import { outcomeMembers } from '../../../core/operations/http/operations.ts';
 import { receiveContent, tooLarge, uploads } from './upload-content.ts';
-import { contentRangeOf, expectedDigest, type UploadRange } from './upload-fields.ts';
+import {
+  contentRangeOf,
+  expectedDigests,
+  type ExpectedDigests,
+  type UploadRange,
+} from './upload-fields.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 
 /** The operations whose scopes an upload and a download need, as refusals name them. */
@@ -162,7 +167,7 @@ function upload(
   }
   requirePlain(fields);
   const range = contentRangeOf(fields['content-range'], fields['content-length']);
-  const expected = expectedDigest(fields['repr-digest'], fields['content-digest']);
+  const expected = expectedDigests(fields, { isPart: range !== undefined });
   const length = range?.total ?? lengthOf(fields['content-length']);
   if ((length ?? 0) > bytesMax) throw tooLarge(bytesMax);
   const asked = { ...uploaded, range, expected, length };
@@ -174,8 +179,7 @@ function upload(
 /** An upload, as its header fields describe it. */
 interface Upload extends NamedAsset {
   readonly range: UploadRange | undefined;
-  /** The SHA-256 that the client says, in lower-case hex. */
-  readonly expected: string | undefined;
+  readonly expected: ExpectedDigests;
   /** Bytes of the whole file, if the client says them. */
   readonly length: number | undefined;
   /** The hash that the file of an import has to have; such a file gets no row. */
@@ -199,13 +203,14 @@ async function answerUpload(
   await receiveContent(request.exchange.body, writer, {
     bytesMax: serving.config.asset.bytesMax,
     end: range?.end,
+    digest: expected.part,
   });
   if (range !== undefined && writer.bytes < range.total) {
     const received = writer.bytes;
     await writer.interrupt();
     return uploadReply(202, { name, received });
   }
-  const file = await writer.finish(sha256 ?? expected);
+  const file = await writer.finish(sha256 ?? expected.file);
   // Before its row: a change that is acknowledged has its file on most servers of a cluster.
   await share(file.sha256);
   if (sha256 !== undefined) return uploadReply(200, { sha256, bytes: file.bytes });

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { AssetWriter } from '../asset-files.ts';
 import { SharedLimit } from '../../../core/fair/shared-limit.ts';
 import { uploadsAtOnceMax, uploadsWaitingMax, uploadWaitMs } from '../limits.ts';
@@ -19,27 +20,52 @@ export const uploads = new SharedLimit({
 
 /**
  * Writes the content of a request, at the pace of the disk. Rejects with the failure of the writer,
- * with `too_large`, and with `invalid` if the client closes the connection before the end: what has
+ * with `too_large`, with `unprocessable` for content of another digest, which is taken back, and
+ * with `invalid` if the client closes the connection before the end: what has
  * arrived is kept then, if the upload can be continued.
  */
 export async function receiveContent(
   body: RequestBody | undefined,
   writer: AssetWriter,
-  { bytesMax, end }: { readonly bytesMax: number; readonly end: number | undefined },
+  {
+    bytesMax,
+    end,
+    digest,
+  }: {
+    readonly bytesMax: number;
+    readonly end: number | undefined;
+    /** The SHA-256 that the content has to have, in lower-case hex. */
+    readonly digest: string | undefined;
+  },
 ): Promise<void> {
   if (body === undefined) return;
+  const first = writer.bytes;
+  const hash = digest === undefined ? undefined : createHash('sha256');
   passContentOn(body);
   try {
     await readTo(body, async (chunk) => {
       if (writer.bytes + chunk.length > (end ?? Infinity)) throw invalidRange();
       if (writer.bytes + chunk.length > bytesMax) throw tooLarge(bytesMax);
+      hash?.update(chunk);
       await writer.write(chunk);
     });
+    const received = hash?.digest('hex');
+    if (received !== digest) {
+      await writer.takeBack(first);
+      throw otherContent(received, digest);
+    }
   } catch (thrown) {
-    const isCut = !(thrown instanceof Failure) || thrown.code === 'invalid';
+    // The parts before this one are right.
+    const isCut =
+      !(thrown instanceof Failure) || ['invalid', 'unprocessable'].includes(thrown.code);
     await (isCut ? writer.interrupt() : writer.discard());
     throw failureFrom(thrown);
   }
+}
+
+function otherContent(received = '', expected = ''): Failure {
+  const message = `The content has the SHA-256 ${received} instead of ${expected}: send it again.`;
+  return new Failure('unprocessable', message, { field: 'content-digest' });
 }
 
 /** Reads the content piece by piece; the connection stays open for the answer. */

@@ -44,15 +44,26 @@ export function invalidRange(): Failure {
   );
 }
 
+/** The SHA-256 that the fields of a request say, in lower-case hex; undefined without one. */
+export interface ExpectedDigests {
+  /** That of the whole file. */
+  readonly file: string | undefined;
+  /** That of the content of this request alone, if it is a part of the file. */
+  readonly part: string | undefined;
+}
+
 /**
- * The SHA-256 that Repr-Digest or Content-Digest say (RFC 9530), in lower-case hex; undefined for
- * other algorithms. Throws `invalid` for a field that cannot be parsed.
+ * The digests of Repr-Digest and Content-Digest (RFC 9530 §2, §3): the second one is about the
+ * content of one message, so about the file only if the message has all of it. Ignores other
+ * algorithms. Throws `invalid` for a field that cannot be parsed.
  */
-export function expectedDigest(
-  representation: string | string[] | undefined,
-  content: string | string[] | undefined,
-): string | undefined {
-  return digestIn('repr-digest', representation) ?? digestIn('content-digest', content);
+export function expectedDigests(
+  fields: Readonly<Record<string, string | string[] | undefined>>,
+  { isPart }: { readonly isPart: boolean },
+): ExpectedDigests {
+  const file = digestIn('repr-digest', fields['repr-digest']);
+  const content = digestIn('content-digest', fields['content-digest']);
+  return isPart ? { file, part: content } : { file: file ?? content, part: undefined };
 }
 
 function digestIn(name: string, value: string | string[] | undefined): string | undefined {

@@ -1,15 +1,12 @@
 import type { Database } from 'lmdb';
 import type { Change } from '../../../core/log/change.ts';
-import { changeInDraft, draftVk, type SiteDraft } from '../draft.ts';
+import { changeInDraft, draftStateKey, draftVk, type SiteDraft } from '../draft.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { seqBytes, storedJson } from '../../../core/log/encoding.ts';
-import { createReads } from '../../../core/log/reads.ts';
-import type { Reads } from '../../../core/log/store.ts';
+import { createReads, rowSeqs } from '../../../core/log/reads.ts';
+import type { DraftPlace, Reads } from '../../../core/log/store.ts';
 import { layeredNames } from './draft-entries.ts';
 import { LayeredCounts, LayeredDatabase, type HiddenKeys } from './layered-database.ts';
-
-/** A draft as the store names it. */
-export type DraftPlace = Pick<SiteDraft, 'id' | 'insertedSeq'>;
 
 /**
  * The reads of a draft: the state of today with the changes of the draft on top, by the same code
@@ -24,6 +21,11 @@ export function createDraftReads(
   const reads = createReads(layered, draftRowsLast);
   return {
     ...reads,
+    rowSeqs(id) {
+      const live = rowSeqs(databases, id);
+      const isLive = new Set(live);
+      return [...live, ...reads.rowSeqs(id).filter((seq) => !isLive.has(seq))];
+    },
     vkClaim(vk) {
       const own = reads.vkClaim(draftVk(draft.id, vk));
       return own === undefined ? reads.vkClaim(vk) : { ...own, vk };
@@ -107,4 +109,11 @@ export function markKey(seq: number): Buffer {
   const key = Buffer.allocUnsafe(seqBytes);
   key.writeUInt32BE(seq);
   return key;
+}
+
+/** Fills `draftstate` from the drafts of a layout without it. */
+export function putDraftStates({ draft, draftstate }: Databases): void {
+  for (const { value } of draft.getRange()) {
+    draftstate.putSync(draftStateKey(storedJson(value) as SiteDraft), '');
+  }
 }

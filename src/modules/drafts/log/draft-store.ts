@@ -15,6 +15,7 @@ export function draftStore(store: Store, draft: SiteDraft): Store {
   return {
     ...store,
     ...reads,
+    inSnapshot: (read) => store.inSnapshot(read, draft),
     // No delivery follows a change in a draft.
     deliveries: { ...store.deliveries, waitUntilApplied: () => Promise.resolve() },
     commit: (author, decide) =>

@@ -1,10 +1,15 @@
-import type { DraftedFamily, SiteDraft } from '../draft.ts';
+import { draftStateKey, type DraftedFamily, type SiteDraft } from '../draft.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import { draftEnd, draftPrefix } from './draft-entries.ts';
 import type { DraftedRecord, Reads } from '../../../core/log/store.ts';
 
-type DraftsReads = Pick<Reads, 'draft' | 'draftNamed' | 'draftsAfter' | 'draftRecords'>;
+type DraftsReads = Pick<Reads, 'draft' | 'draftNamed' | 'draftsIn' | 'draftRecords'>;
+
+/** The end of the keys of a state: `!` follows the space. */
+function stateRange(state: SiteDraft['state']): { readonly start: Buffer; readonly end: Buffer } {
+  return { start: keyOf(`${state} `), end: keyOf(`${state}!`) };
+}
 
 /** The order in which the records of a draft are listed and published: tables before rows. */
 const familyOrder: readonly DraftedFamily[] = [
@@ -22,7 +27,12 @@ export function draftRecordKey(draft: number, family: DraftedFamily, id: string)
 }
 
 /** Creates the reads of drafts and of the records that they change. */
-export function createDraftsReads({ draft, draftname, draftrecord }: Databases): DraftsReads {
+export function createDraftsReads({
+  draft,
+  draftstate,
+  draftname,
+  draftrecord,
+}: Databases): DraftsReads {
   const byId = (id: string): SiteDraft | undefined => {
     const text = draft.get(keyOf(id));
     return text === undefined ? undefined : (storedJson(text) as SiteDraft);
@@ -33,9 +43,17 @@ export function createDraftsReads({ draft, draftname, draftrecord }: Databases):
       const id = draftname.get(keyOf(name));
       return id === undefined ? undefined : byId(id);
     },
-    *draftsAfter(after) {
-      const start = after === '' ? {} : { start: keyOf(after), exclusiveStart: true };
-      for (const { value } of draft.getRange(start)) yield storedJson(value) as SiteDraft;
+    *draftsIn(state, after) {
+      const range = stateRange(state);
+      const start =
+        after === undefined
+          ? range
+          : { ...range, start: draftStateKey({ state, id: after }), exclusiveStart: true };
+      for (const key of draftstate.getKeys(start)) {
+        const id = Buffer.from(key).toString('utf8', state.length + 1);
+        const found = byId(id);
+        if (found !== undefined) yield found;
+      }
     },
     *draftRecords({ insertedSeq }, after) {
       const start =

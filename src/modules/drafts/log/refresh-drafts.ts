@@ -19,10 +19,11 @@ import {
   type PlannedEntry,
 } from '../../../core/log/write/planned-entries.ts';
 import { PlannedRows } from '../../tables/log/planned-rows.ts';
-import { draftRecordKey } from './drafts-reads.ts';
+import { createDraftsReads, draftRecordKey } from './drafts-reads.ts';
 import type {
   DraftedRecord,
   DraftedRecordName,
+  DraftPlace,
   Reads,
   TableCounts,
 } from '../../../core/log/store.ts';
@@ -36,7 +37,7 @@ import {
   type DraftEntry,
   type LayeredName,
 } from './draft-entries.ts';
-import { createDraftReads, markKey, type DraftPlace } from './draft-reads.ts';
+import { createDraftReads, markKey } from './draft-reads.ts';
 import { addDraftCounts } from './layered-database.ts';
 
 /** What a draft changes of a record, as `draftrecord` has it. */
@@ -120,9 +121,9 @@ function draftOf({ draft }: Databases, id: string): SiteDraft {
   return storedJson(text) as SiteDraft;
 }
 
-function openDrafts({ draft }: Databases): readonly number[] {
-  const all = [...draft.getRange()].map(({ value }) => storedJson(value) as SiteDraft);
-  return all.filter(({ state }) => state === 'open').map(({ insertedSeq }) => insertedSeq);
+function openDrafts(databases: Databases): readonly number[] {
+  const { draftsIn } = createDraftsReads(databases);
+  return Array.from(draftsIn('open'), ({ insertedSeq }) => insertedSeq);
 }
 
 /** The draft of a number: the log names it in its insert. */

@@ -1,13 +1,17 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { isRevertible } from '../../../core/log/change.ts';
-import type { DraftedRecordName, Store } from '../../../core/log/store.ts';
+import type { WorkTurns } from '../../../core/fair/turns.ts';
+import type { DraftedRecordName, Reads, Store } from '../../../core/log/store.ts';
+import type { Caller } from '../../../core/values/key.ts';
+import type { SiteDraft } from '../draft.ts';
 import { openDraftSeen } from '../bounds.ts';
 import { listRowsDefault } from '../../../core/operations/limits.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
+import { turnsOf } from '../../../core/operations/turns.ts';
 import { digestProperty, draftProperty } from './drafts.ts';
 import { draftRowsMax } from './limits.ts';
 import { shownChange } from './publish.ts';
-import { digestOf, versionsIn } from './publish-plan.ts';
+import { digestInTurns, versionsIn } from './publish-plan.ts';
 import { mayReadRecord } from './row-access.ts';
 
 const text = { type: 'string' } as const;
@@ -29,7 +33,19 @@ const changedRecord = {
   },
 } as const;
 
-type ChangedRecord = StaticOutput<typeof changedRecord>;
+const draftChanges = {
+  title: 'DraftChanges',
+  type: 'object',
+  required: ['rows', 'next'],
+  properties: {
+    rows: { type: 'array', items: changedRecord },
+    next: { type: ['string', 'null'], description: 'The after of the next page.' },
+    digest: digestProperty,
+  },
+} as const;
+
+type DraftChanges = StaticOutput<typeof draftChanges>;
+type ChangedRecord = DraftChanges['rows'][number];
 
 /** draft.changes: the records that a draft changes, with their live and their drafted fields. */
 export const listDraftChanges = defineOperation({
@@ -46,47 +62,58 @@ export const listDraftChanges = defineOperation({
       limit: { type: 'integer', minimum: 1, maximum: draftRowsMax, nullable: true },
     },
   },
-  output: {
-    title: 'DraftChanges',
-    type: 'object',
-    required: ['rows', 'next'],
-    properties: {
-      rows: {
-        type: 'array',
-        items: changedRecord,
-      },
-      next: { type: ['string', 'null'], description: 'The after of the next page.' },
-      digest: digestProperty,
-    },
-  },
+  output: draftChanges,
   failures: ['not_found', 'conflict'],
   run:
     ({ store }: { readonly store: Store }) =>
-    ({ draft: name, after, limit = listRowsDefault }, { caller }) => {
-      const draft = openDraftSeen({ store, reads: store }, name, caller);
-      const inDraft = store.inDraft(draft);
-      const digest = after === undefined ? digestOf({ live: store, inDraft, draft }) : undefined;
-      const seen = digest === undefined ? {} : { digest };
-      const rows: ChangedRecord[] = [];
-      let last: DraftedRecordName | undefined;
-      for (const record of store.draftRecords(
+    async (v, call) => {
+      const draft = openDraftSeen({ store, reads: store }, v.draft, call.caller);
+      const turns = turnsOf(call);
+      await turns.next();
+      const data = await store.inSnapshot(
+        (inDraft) =>
+          readChanges(inDraft, { ...v, draft }, { live: store, caller: call.caller, turns }),
         draft,
-        after === undefined ? after : placeOf(after),
-      )) {
-        const { family, id } = record;
-        if (!isRevertible(family) || !mayReadRecord(inDraft, caller, { family, id })) continue;
-        if (rows.length >= limit) {
-          const next = last === undefined ? null : `${last.family} ${last.id}`;
-          return { kind: 'data', data: { rows, next, ...seen } };
-        }
-        const versions = versionsIn(inDraft, record);
-        const shown = shownChange([inDraft, store], caller, versions);
-        rows.push({ ...shown, conflict: versions.isConflict });
-        last = { family, id };
-      }
-      return { kind: 'data', data: { rows, next: null, ...seen } };
+      );
+      return { kind: 'data', data };
     },
 });
+
+async function readChanges(
+  inDraft: Reads,
+  {
+    draft,
+    after,
+    limit = listRowsDefault,
+  }: {
+    readonly draft: SiteDraft;
+    readonly after?: string | undefined;
+    readonly limit?: number | undefined;
+  },
+  {
+    live,
+    caller,
+    turns,
+  }: { readonly live: Reads; readonly caller: Caller; readonly turns: WorkTurns },
+): Promise<DraftChanges> {
+  const digest = after === undefined ? await digestInTurns(inDraft, draft, turns) : undefined;
+  const seen = digest === undefined ? {} : { digest };
+  const rows: ChangedRecord[] = [];
+  let last: DraftedRecordName | undefined;
+  const place = after === undefined ? after : placeOf(after);
+  for (const record of inDraft.draftRecords(draft, place)) {
+    if (turns.isOver()) await turns.next();
+    const { family, id } = record;
+    if (!isRevertible(family) || !mayReadRecord(inDraft, caller, { family, id })) continue;
+    if (rows.length >= limit) {
+      return { rows, next: last === undefined ? null : `${last.family} ${last.id}`, ...seen };
+    }
+    const versions = versionsIn(inDraft, record);
+    rows.push({ ...shownChange([inDraft, live], caller, versions), conflict: versions.isConflict });
+    last = { family, id };
+  }
+  return { rows, next: null, ...seen };
+}
 
 /** The record behind which a page begins: any text is a place. */
 function placeOf(after: string): DraftedRecordName {

@@ -6,8 +6,8 @@ import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
 import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import { requireUnscheduled } from '../log/draft-store.ts';
-import { draftSeen, isDraftSeen, openDraftSeen } from '../bounds.ts';
+import { noSuchDraft, requireUnscheduled } from '../log/draft-store.ts';
+import { draftSeen, isSeenInTurns, openDraftSeen } from '../bounds.ts';
 import { identifyRequest } from '../../../core/operations/records/idempotency.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
 import { authorise } from '../../../core/operations/execute.ts';
@@ -28,6 +28,7 @@ import {
   draftRowsMax,
   openDraftsMax,
 } from './limits.ts';
+import { readInTurns, turnsOf } from '../../../core/operations/turns.ts';
 
 /** The parts that the operations on drafts need. */
 export interface DraftParts {
@@ -294,7 +295,7 @@ export const approveDraft = defineOperation({
       const { store } = parts;
       const draft = openDraftSeen({ store, reads }, v.draft, call.caller);
       const { id, name } = draft;
-      requireSeen({ live: reads, inDraft: store.inDraft(draft), draft }, v.confirm);
+      requireSeen({ inDraft: store.inDraft(draft), draft }, v.confirm);
       const event = { id, name, by: authorOf(call) };
       return {
         ...{ id, action: 'edit', data: { approved: true } },
@@ -342,8 +343,13 @@ export const readDraft = defineOperation({
   failures: ['not_found'],
   run:
     ({ store }: Pick<DraftParts, 'store'>) =>
-    ({ draft: name }, { caller }) => {
-      const draft = draftSeen({ store, reads: store }, name, caller);
+    async ({ draft: name }, call) => {
+      const { caller } = call;
+      const draft = store.draft(name) ?? store.draftNamed(name);
+      const parts = { store, reads: store };
+      if (draft === undefined || !(await isSeenInTurns(parts, draft, caller, turnsOf(call)))) {
+        throw noSuchDraft(name);
+      }
       return { kind: 'data', data: draftView(draft, { reads: store, caller }) };
     },
 });
@@ -378,18 +384,21 @@ export const listDrafts = defineOperation({
   },
   run:
     ({ store }: Pick<DraftParts, 'store'>) =>
-    ({ state = 'open', scheduled = false, after = '', limit = listRowsDefault }, { caller }) => {
-      const rows: SiteDraft[] = [];
-      for (const draft of store.draftsAfter(after)) {
-        if (draft.state !== state || (scheduled && draft.schedule === undefined)) continue;
-        if (!isDraftSeen({ store, reads: store }, draft, caller)) continue;
-        rows.push(draft);
-        if (rows.length > limit) break;
-      }
-      const page = rows.slice(0, limit);
-      const next = rows.length > limit ? (page.at(-1)?.id ?? null) : null;
-      const seen = page.map((draft) => draftView(draft, { reads: store, caller }));
-      return { kind: 'data', data: { rows: seen, next } };
+    async ({ state = 'open', scheduled = false, after, limit = listRowsDefault }, call) => {
+      const { caller } = call;
+      const data = await readInTurns({ store }, call, async (then, turns) => {
+        const rows: ShownDraft[] = [];
+        for (const draft of then.store.draftsIn(state, after)) {
+          if (turns.isOver()) await turns.next();
+          if (scheduled && draft.schedule === undefined) continue;
+          const parts = { store, reads: then.store };
+          if (!(await isSeenInTurns(parts, draft, caller, turns))) continue;
+          if (rows.length === limit) return { rows, next: rows.at(-1)?.id ?? null };
+          rows.push(draftView(draft, { reads: then.store, caller }));
+        }
+        return { rows, next: null };
+      });
+      return { kind: 'data', data };
     },
 });
 
@@ -470,8 +479,7 @@ function requireFreeName(reads: Reads, name: string): void {
 /** Requires room for one more draft of a key: it may have no more than is left for others. */
 function requireRoom(reads: Reads, author: string): void {
   let [held, all] = [0, 0];
-  for (const { state, by } of reads.draftsAfter('')) {
-    if (state !== 'open') continue;
+  for (const { by } of reads.draftsIn('open')) {
     all += 1;
     if (by === author) held += 1;
   }

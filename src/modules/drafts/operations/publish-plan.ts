@@ -16,6 +16,7 @@ import type {
   LoggedDraft,
   Reads,
 } from '../../../core/log/store.ts';
+import type { WorkTurns } from '../../../core/fair/turns.ts';
 import { publishInlineRecordsMax } from './limits.ts';
 
 /** How a conflict is resolved: by the fields of the draft, or by leaving the live record alone. */
@@ -72,7 +73,7 @@ export function planPublish(
   let newest = 0;
   for (const { family, id, ...record } of live.draftRecords(draft)) {
     const rows = reads.inDraft.rows(family, id);
-    hash.add({ family, id }, rows);
+    hash.add({ family, id }, reads.inDraft.rowSeqs(id));
     for (const { draft: own, seq, by } of rows) {
       if (own === undefined) continue;
       authors.add(by);
@@ -93,8 +94,13 @@ export function planPublish(
 }
 
 /** Throws `conflict` if a digest is not that of the draft as it is now. */
-export function requireSeen(reads: DraftedReads, confirm: string): void {
-  if (confirm === digestOf(reads, Infinity)) return;
+export function requireSeen(
+  { inDraft, draft }: Pick<DraftedReads, 'inDraft' | 'draft'>,
+  confirm: string,
+): void {
+  const hash = new DraftHash(draft);
+  for (const record of inDraft.draftRecords(draft)) hash.add(record, inDraft.rowSeqs(record.id));
+  if (confirm === hash.digest()) return;
   throw new Failure(
     'conflict',
     'The draft or the live records under it have changed since that was shown. Look at it again, ' +
@@ -105,18 +111,20 @@ export function requireSeen(reads: DraftedReads, confirm: string): void {
 
 /**
  * The digest of the report of a publication, for a reviewer who has not asked for one; undefined
- * for a draft of more records.
+ * for a large draft.
  */
-export function digestOf(
-  { live, inDraft, draft }: DraftedReads,
-  recordsMax = publishInlineRecordsMax,
-): string | undefined {
+export async function digestInTurns(
+  inDraft: Reads,
+  draft: SiteDraft,
+  turns: WorkTurns,
+): Promise<string | undefined> {
   const hash = new DraftHash(draft);
   let count = 0;
-  for (const record of live.draftRecords(draft)) {
+  for (const record of inDraft.draftRecords(draft)) {
     count += 1;
-    if (count > recordsMax) return undefined;
-    hash.add(record, inDraft.rows(record.family, record.id));
+    if (count > publishInlineRecordsMax) return undefined;
+    hash.add(record, inDraft.rowSeqs(record.id));
+    if (turns.isOver()) await turns.next();
   }
   return hash.digest();
 }
@@ -129,8 +137,8 @@ class DraftHash {
     this.#hash = createHash('sha256').update(id);
   }
 
-  add({ family, id }: DraftedRecordName, rows: readonly Change[]): void {
-    this.#hash.update(JSON.stringify([family, id, rows.map(({ seq }) => seq)]));
+  add({ family, id }: DraftedRecordName, seqs: readonly number[]): void {
+    this.#hash.update(JSON.stringify([family, id, seqs]));
   }
 
   /** In lower-case hexadecimal digits. */

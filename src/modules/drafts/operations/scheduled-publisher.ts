@@ -33,9 +33,9 @@ interface Waiting {
 }
 
 /** The open drafts that wait for their time, in the order in which they are published. */
-export function waitingDrafts(store: Pick<Store, 'draftsAfter'>): readonly Waiting[] {
+export function waitingDrafts(store: Pick<Store, 'draftsIn'>): readonly Waiting[] {
   const waiting: Waiting[] = [];
-  for (const draft of store.draftsAfter('')) {
+  for (const draft of store.draftsIn('open')) {
     const schedule = waitingSchedule(draft);
     if (schedule !== undefined) waiting.push({ draft, schedule });
   }

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Change } from '../../../core/log/change.ts';
 import { changeInDraft } from '../../drafts/draft.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { hookOfSecret, secretRecordId, type HookSecret } from '../../webhooks/hook.ts';
 import { schemaVersion, type Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
-import { digestSliceCharactersMax } from '../../../core/log/limits.ts';
+import {} from '../../../core/log/limits.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { sharedFailure, sharedPlace } from '../../../core/log/shared/shared-place.ts';
 import type { Followed, LogIdentity, RowLog } from './row-log.ts';
@@ -15,6 +14,7 @@ import { foldHook, foldRows, foldSecret } from '../../../core/log/write/fold.ts'
 import { putHooksStamp } from '../../../core/log/write/planned-entries.ts';
 import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
 import { replaceFormerHeaders, withheldValue } from '../../../core/log/former-headers.ts';
+import { eventLoop } from '../../../core/fair/turns.ts';
 
 const idField = 'log';
 const followsField = 'follows';
@@ -215,14 +215,11 @@ function rowText(log: Databases['log'], seq: number): string {
 
 async function digestOf({ log }: Databases, upTo: number): Promise<string> {
   const hash = createHash('sha256');
-  let read = 0;
+  const turns = eventLoop.turns('nodes');
   for (let seq = 1; seq <= upTo; seq += 1) {
     const text = followerText(rowText(log, seq));
     hash.update(text).update('\n');
-    read += text.length;
-    if (read < digestSliceCharactersMax) continue;
-    read = 0;
-    await nextTurn();
+    if (turns.isOver()) await turns.next();
   }
   return hash.digest('hex');
 }

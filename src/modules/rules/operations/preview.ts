@@ -9,6 +9,7 @@ import type { Location } from '../../../core/http/visitor.ts';
 import type { Visitor } from '../../../core/http/visitor.ts';
 import { bucketOf, seedOf } from '../../visitors/bucket.ts';
 import type { Call } from '../../../core/operations/operation.ts';
+import { unknownAddress } from '../../../core/values/network/peer.ts';
 
 /** The properties of a visitor in an input; a property that is left out is unknown. */
 export type Preview = Readonly<Record<string, string | number>>;
@@ -64,13 +65,13 @@ export async function previewVisitor(
   { nowMs, place, locationOf }: PreviewContext,
 ): Promise<Previewed> {
   const { fields = {}, ...traits } = traitsOf(preview);
-  const { user, roles = [], address = '' } = traits;
+  const { user, roles = [], address = unknownAddress } = traits;
   if (roles.length > 0 && user === undefined) {
     throw new Failure('invalid', 'A role belongs to a user: give `user` as well.', {
       field: 'role',
     });
   }
-  const found = address === '' ? undefined : await locationOf(address);
+  const found = address === unknownAddress ? undefined : await locationOf(address);
   const location: Location = {
     country: traits.country ?? found?.country,
     regions: traits.regions ?? found?.regions ?? [],

@@ -1,4 +1,3 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Bounds } from '../../../core/values/bounds.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
@@ -9,15 +8,12 @@ import type { FolderName } from '../../files/folder-names.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { boundOrigins, boundRoots } from '../bounds/tree.ts';
 import { requireInside } from '../bounds/rules.ts';
-import {
-  listRowsDefault,
-  listRowsMax,
-  shadowedNodesPerTurn,
-} from '../../../core/operations/limits.ts';
+import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 import { parseRuleOrigin } from './fields.ts';
 import { shadowsAt } from './shadows.ts';
+import { turnsOf } from '../../../core/operations/turns.ts';
 
 /** The parts of userinterface.tree. */
 interface TreeParts {
@@ -137,7 +133,9 @@ export const ruleTree = defineOperation({
       };
       if (!shadows) return { kind: 'data', data: page };
       const rows: TreeNode[] = [];
+      const turns = turnsOf(call);
       for (const node of page.rows) {
+        if (turns.isOver()) await turns.next();
         if (node.rules.length === 0) {
           rows.push(node);
           continue;
@@ -148,7 +146,6 @@ export const ruleTree = defineOperation({
           return { ...rule, ...(shadowed !== undefined && { shadowed }) };
         });
         rows.push({ ...node, rules });
-        if (rows.length % shadowedNodesPerTurn === 0) await nextTurn();
       }
       return { kind: 'data', data: { ...page, rows } };
     },

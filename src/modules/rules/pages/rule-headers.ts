@@ -1,4 +1,4 @@
-import type { ContentRequest } from '../../../core/http/request.ts';
+import type { TemplateRequest } from '../../../core/http/field-template.ts';
 import type { Reply } from '../../../core/http/reply.ts';
 import {
   applyChanges,
@@ -15,26 +15,32 @@ const prepared = new WeakMap<RuleHeaders, FieldChanges>();
 export function withRuleHeaders(
   { headers }: Rule,
   reply: ReplyOrPromise,
-  request: ContentRequest,
+  request: TemplateRequest,
 ): ReplyOrPromise {
   if (headers === undefined) return reply;
+  const change = (one: Reply | undefined) => one && withHeaders(headers, one, request);
+  return reply instanceof Promise ? reply.then(change) : change(reply);
+}
+
+/** A reply with the fields that the `headers` of a page rule change. */
+export function withHeaders(
+  headers: RuleHeaders,
+  reply: Reply,
+  request: TemplateRequest,
+): Reply | Promise<Reply> {
   let changes = prepared.get(headers);
   if (changes === undefined) {
     changes = createFieldChanges(linesOf(headers));
     prepared.set(headers, changes);
   }
   const all = changes;
-  const change = (one: Reply | undefined): ReplyOrPromise => {
-    if (one === undefined) return undefined;
-    const { withNonce } = one;
-    const changed = applyChanges(one, request, all);
-    if (withNonce === undefined) return changed;
-    const again = async (nonce: string) => applyChanges(await withNonce(nonce), request, all);
-    return changed instanceof Promise
-      ? changed.then((made) => ({ ...made, withNonce: again }))
-      : { ...changed, withNonce: again };
-  };
-  return reply instanceof Promise ? reply.then(change) : change(reply);
+  const { withNonce } = reply;
+  const changed = applyChanges(reply, request, all);
+  if (withNonce === undefined) return changed;
+  const again = async (nonce: string) => applyChanges(await withNonce(nonce), request, all);
+  return changed instanceof Promise
+    ? changed.then((made) => ({ ...made, withNonce: again }))
+    : { ...changed, withNonce: again };
 }
 
 /** Adds the names of the fields that a rule changes to what is known of its reply. */

@@ -20,8 +20,5 @@ export const snippetSideCharactersMax = 60;
 export const replacedPagesMax = 1_000;
 /** … and characters of their changed fields. */
 export const replacedCharactersMax = 16 * 2 ** 20;
-/**
- * Page rules that a report examines in one turn of the event loop, and for one answer; a long one
- * counts as several.
- */
-export const searchPace = { sliceRecords: 128, examinedMax: 4_096 } as const;
+/** Page rules that a report examines for one answer; a long one counts as several. */
+export const searchedRecordsMax = 4_096;

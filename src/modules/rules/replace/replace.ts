@@ -1,8 +1,8 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import { ruleKinds, type Rule } from '../rule.ts';
 import type { StaticInput } from '../../../core/values/json/static.ts';
+import type { WorkTurns } from '../../../core/fair/turns.ts';
 import type { Decision, LoggedDraft, Reads } from '../../../core/log/store.ts';
 import { authorise } from '../../../core/operations/execute.ts';
 import { listRowsDefault } from '../../../core/operations/limits.ts';
@@ -26,11 +26,12 @@ import {
 import { earlierClaim } from '../../../core/operations/records/idempotency.ts';
 import { readPage } from '../../../core/operations/records/list.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
+import { readInTurns, turnsOf } from '../../../core/operations/turns.ts';
 import {
   findCharactersMax,
   replacedCharactersMax,
   replacedPagesMax,
-  searchPace,
+  searchedRecordsMax,
   withCharactersMax,
 } from './replace-limits.ts';
 import { replacedParts, replacer, type ReplaceIn } from './replacement.ts';
@@ -154,7 +155,10 @@ export const replaceInRules = defineOperation({
     authorise({ name, scope: 'read' }, call.caller);
     const replaceIn = replacer(v);
     if (v.pages === undefined) {
-      return { kind: 'data', data: await report(parts, replaceIn, { v, call }) };
+      const data = await readInTurns(parts, call, (then, turns) =>
+        report(then, replaceIn, { v, call, turns }),
+      );
+      return { kind: 'data', data };
     }
     if (call.draft === undefined) {
       const message =
@@ -180,8 +184,12 @@ function familyOf(
 }
 
 /** The page rules that have the text, in pages of a list. */
-async function report(parts: RuleParts, replaceIn: ReplaceIn, asked: Asked): Promise<JsonObject> {
-  const { v, call } = asked;
+async function report(
+  parts: RuleParts,
+  replaceIn: ReplaceIn,
+  { turns, ...asked }: Asked & { readonly turns: WorkTurns },
+): Promise<JsonObject> {
+  const { v } = asked;
   const { after = '', limit = listRowsDefault } = v;
   const family = familyOf(parts, parts.store, asked);
   const given = Object.entries(v).filter(([one]) => Object.hasOwn(filters, one));
@@ -190,7 +198,8 @@ async function report(parts: RuleParts, replaceIn: ReplaceIn, asked: Asked): Pro
   const page = await readPage(
     (id) => family.after(parts.store, id),
     {
-      ...{ after, limit, endsAtShown: family.list.endsAtShown === true, pace: searchPace },
+      ...{ after, limit, endsAtShown: family.list.endsAtShown === true },
+      examinedMax: searchedRecordsMax,
       rowOf(stored) {
         if (!family.list.matches(stored.record, parsed)) return undefined;
         examined += 1;
@@ -202,7 +211,7 @@ async function report(parts: RuleParts, replaceIn: ReplaceIn, asked: Asked): Pro
         return (problem === undefined ? row : { ...row, problem }) as unknown as JsonObject;
       },
     },
-    call.signal(),
+    turns,
   );
   return { done: false, examined, ...page };
 }
@@ -279,7 +288,7 @@ function doneThen(reads: Reads, claimed: number): JsonObject {
   return { done: true, pages: last - first + 1, txn, seq: last };
 }
 
-/** Replaces in the pages that a caller names, one in each turn of the event loop. */
+/** Replaces in the pages that a caller names. */
 async function plan(
   parts: RuleParts,
   replaceIn: ReplaceIn,
@@ -290,6 +299,7 @@ async function plan(
   const family = familyOf(parts, store, asked);
   requireUnchanged(store, family, pages);
   const planned: PlannedPage[] = [];
+  const turns = turnsOf(asked.call);
   let characters = 0;
   for (const [id, seq] of Object.entries(pages)) {
     const stored = family.find(store, id);
@@ -300,7 +310,7 @@ async function plan(
     characters += JSON.stringify(fields).length;
     if (characters > replacedCharactersMax) throw tooLarge();
     planned.push({ id, seq, fields });
-    await nextTurn();
+    if (turns.isOver()) await turns.next();
   }
   return planned;
 }

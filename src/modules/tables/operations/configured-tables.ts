@@ -7,6 +7,7 @@ import { definitionFields } from '../definition.ts';
 import { rowChecksAuthor } from './row-checks.ts';
 import { schemaEffect, type SchemaEffect } from './schema-change.ts';
 import { counted } from '../../../core/values/units.ts';
+import { eventLoop } from '../../../core/fair/turns.ts';
 
 /** A table of the ini file. */
 interface ConfiguredTable {
@@ -87,7 +88,7 @@ async function effectOf(
   if (stored === undefined || sameJson(stored.table.schema, definition.schema)) return undefined;
   if (store.tableCounts(definition.name).rows === 0) return undefined;
   const after = { ...definition, id: stored.table.id };
-  return schemaEffect(store, { before: stored.table, after });
+  return schemaEffect(store, { before: stored.table, after }, eventLoop.turns('tables'));
 }
 
 function sentence({ rows, invalid, fields }: SchemaEffect): string {

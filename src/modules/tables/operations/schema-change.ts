@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { mergeFields } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import {
@@ -10,12 +9,13 @@ import {
 } from '../../../core/values/json/json.ts';
 import type { Row } from '../row.ts';
 import type { TableDefinition } from '../table.ts';
+import type { WorkTurns } from '../../../core/fair/turns.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { compileTable, type CompiledTable } from '../compiled-table.ts';
 import type { RecordParts, ReviewedEdit } from '../../../core/operations/records/family.ts';
-import { examinedRecords } from '../../../core/operations/records/list.ts';
 import { fieldsOf, placeRecord } from '../../../core/operations/records/placement.ts';
-import { reportedRowsMax, rowsCheckedAtOnce } from './limits.ts';
+import { readInTurns } from '../../../core/operations/turns.ts';
+import { reportedRowsMax } from './limits.ts';
 
 /** The effect of a change of a schema on the rows of a table. */
 export interface SchemaEffect {
@@ -36,7 +36,9 @@ export async function reviewSchemaChange(
   const { record: table, seq } = current;
   if (data.schema === undefined) return undefined;
   const after = mergeFields(table as unknown as JsonObject, data) as unknown as TableDefinition;
-  const effect = await schemaEffect(store, { before: table, after }, call.signal());
+  const effect = await readInTurns({ store }, call, (then, turns) =>
+    schemaEffect(then.store, { before: table, after }, turns),
+  );
   if (effect.invalid === 0) return undefined;
   const report = { ...effect, first: effect.first.map(({ id, fields }) => ({ id, fields })) };
   const digest = createHash('sha256')
@@ -50,32 +52,23 @@ export async function reviewSchemaChange(
   return { done: false, ...(report as unknown as JsonObject), digest };
 }
 
-/** Counts the rows with values that a new schema does not permit, in slices of the event loop. */
+/** Counts the rows with values that a new schema does not permit. */
 export async function schemaEffect(
   store: Pick<Reads, 'rowsAfter' | 'table'>,
   { before, after }: { readonly before: TableDefinition; readonly after: TableDefinition },
-  signal?: AbortSignal,
+  turns: WorkTurns,
 ): Promise<SchemaEffect> {
   const [former, next] = [compileTable(before), compileTable(after)];
   const counts = new Map<string, number>();
   const first: { id: string; fields: readonly string[] }[] = [];
-  let [rows, invalid, last] = [0, 0, ''];
-  for (let isEnd = false; !isEnd;) {
-    isEnd = true;
-    let inSlice = 0;
-    for (const { id, stored, size } of store.rowsAfter(before.name, last)) {
-      last = id;
-      rows += 1;
-      inSlice += examinedRecords(size);
-      const names = stored === undefined ? [] : newlyInvalid(stored.row, former, next);
-      for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
-      if (names.length > 0) invalid += 1;
-      if (names.length > 0 && first.length < reportedRowsMax) first.push({ id, fields: names });
-      if (inSlice < rowsCheckedAtOnce) continue;
-      isEnd = false;
-      break;
-    }
-    await nextTurn(undefined, signal === undefined ? {} : { signal });
+  let [rows, invalid] = [0, 0];
+  for (const { id, stored } of store.rowsAfter(before.name, '')) {
+    rows += 1;
+    const names = stored === undefined ? [] : newlyInvalid(stored.row, former, next);
+    for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);
+    if (names.length > 0) invalid += 1;
+    if (names.length > 0 && first.length < reportedRowsMax) first.push({ id, fields: names });
+    if (turns.isOver()) await turns.next();
   }
   return { rows, invalid, fields: Object.fromEntries(counts), first };
 }

@@ -24,8 +24,6 @@ export function createAnonymousWrites(counter: TokenCounter): AnonymousWrites {
   const intervalMs = minuteMs / anonymousWritesPerMinuteMax;
   return {
     count(address) {
-      // A unix socket has no address: its proxy represents many clients.
-      if (address === '') return;
       const client = addressNetwork(address);
       const order = { rate: 'forms', client, intervalMs, burst: anonymousWritesPerMinuteMax };
       const retryAfterSeconds = takeAll(counter, [order]);

@@ -1,9 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Failure } from '../../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import { comparedValue, compareScalars, type Row } from '../row.ts';
 import { isInstant } from '../table.ts';
-import type { Reads, SearchStep } from '../../../core/log/store.ts';
+import type { WorkTurns } from '../../../core/fair/turns.ts';
+import { searchSliceRows } from '../../../core/log/limits.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import { ruleCharacters } from '../../../core/operations/limits.ts';
 import { examinedRecords } from '../../../core/operations/records/list.ts';
 import type {
@@ -12,7 +13,6 @@ import type {
   RecordStep,
   StoredRecord,
 } from '../../../core/operations/records/family.ts';
-import { listSliceRecords } from '../../../core/operations/records/limits.ts';
 import { rowTable, type RowTable } from './compiled-tables.ts';
 import { unusableCursor, walkIndexes, type SortOrder } from './index-walk.ts';
 import { countedRowsMax, examinedRowsThenMax, sortedRowsThenMax } from './limits.ts';
@@ -85,27 +85,20 @@ export function selectRows(
   const isWhole = seesAll && conditions.length === 0 && search === undefined && seq === undefined;
   return {
     ...steps,
-    members: (signal) =>
-      isWhole ? { count: reads.tableCounts(name).rows } : counted(steps, signal),
+    members: (turns) => (isWhole ? { count: reads.tableCounts(name).rows } : counted(steps, turns)),
   };
 }
 
-/** Counts the rows one by one, up to a limit, in slices that let other requests run. */
-async function counted(steps: ListSteps<Row>, signal: AbortSignal): Promise<JsonObject> {
-  let [count, examined, inSlice, last] = [0, 0, 0, ''];
-  for (;;) {
-    inSlice = 0;
-    for (const { id, stored, size, cursor = id } of steps.stepsAfter(last)) {
-      last = cursor;
-      if (stored !== undefined) count += 1;
-      inSlice += examinedRecords(size);
-      if (inSlice >= listSliceRecords) break;
-    }
-    if (inSlice < listSliceRecords) return { count };
-    examined += inSlice;
+/** Counts the rows one by one, up to a limit. */
+async function counted(steps: ListSteps<Row>, turns: WorkTurns): Promise<JsonObject> {
+  let [count, examined] = [0, 0];
+  for (const { stored, size } of steps.stepsAfter('')) {
+    if (stored !== undefined) count += 1;
+    examined += examinedRecords(size);
     if (examined >= countedRowsMax) return { count, count_is_minimum: true };
-    await nextTurn(undefined, { signal });
+    if (turns.isOver()) await turns.next();
   }
+  return { count };
 }
 
 function sortOrder(sort: string, table: RowTable): SortOrder {
@@ -166,13 +159,11 @@ function sourceThen(
   const { name } = definition;
   if (order === undefined) return (cursor) => rowSteps(reads.rowsAt(name, afterRow(cursor), seq));
   const asInstant = isInstant(definition, order.field);
-  const found: FoundStep[] = [];
-  let [last, examined]: [string, number] = ['', 0];
   let sorted: readonly FoundStep[] | undefined;
   return function* steps(cursor) {
-    // Each iteration ends after a slice: the next one goes on.
-    for (const step of sorted === undefined ? rowSteps(reads.rowsAt(name, last, seq)) : []) {
-      last = step.id;
+    const found: FoundStep[] = [];
+    let examined = 0;
+    for (const step of sorted === undefined ? rowSteps(reads.rowsAt(name, '', seq)) : []) {
       examined += 1;
       const { stored } = step;
       if (stored !== undefined && isListed(stored.record)) found.push({ ...step, stored });
@@ -222,42 +213,28 @@ function afterRow(cursor: string): string {
 
 const rowId = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/**
- * The rows that a search finds. The search continues after the end of an earlier iteration: it
- * ranks all rows before it returns the first one, and lets other requests run meanwhile.
- */
+/** The rows that a search finds: it ranks all of them before it returns the first one. */
 function foundSteps(
   reads: Reads,
   table: string,
   { text, seesAll }: { readonly text: string; readonly seesAll: boolean },
-): (cursor: string) => Iterable<RecordStep<Row>> {
-  let running: { readonly steps: Iterator<SearchStep>; at: string } | undefined;
+): Source {
   return function* steps(cursor) {
-    if (running?.at !== cursor) {
-      // The cursor contains the relevance, which would reveal how many rows of other users have a
-      // word.
-      const found = reads.searchRows(table, text, {
-        after: cursor === '' ? undefined : cursor,
-        isByRowAlone: !seesAll,
-      });
-      running = { steps: found[Symbol.iterator](), at: cursor };
-    }
-    for (;;) {
-      const next = running.steps.next();
-      if (next.done === true) return;
-      const step: SearchStep = next.value;
-      if (step.id === undefined) {
-        yield { id: '', stored: undefined, size: pauseSize, cursor: running.at };
-        continue;
-      }
-      running.at = step.cursor;
-      yield { ...storedRow(reads, step.id), cursor: step.cursor };
+    // The cursor contains the relevance, which would reveal how many rows of other users have a
+    // word.
+    const found = reads.searchRows(table, text, {
+      after: cursor === '' ? undefined : cursor,
+      isByRowAlone: !seesAll,
+    });
+    for (const step of found) {
+      if (step.id === undefined) yield { id: '', stored: undefined, size: pauseSize, cursor };
+      else yield { ...storedRow(reads, step.id), cursor: step.cursor };
     }
   };
 }
 
-/** The work after which a list lets other requests run. */
-const pauseSize = listSliceRecords * ruleCharacters;
+/** The work of a step that ranks rows. */
+const pauseSize = searchSliceRows * ruleCharacters;
 
 /** Throws `unavailable` for an index that is being built; '' is that of the search. */
 function requireBuilt(reads: Reads, table: string, index: string): void {

@@ -18,6 +18,7 @@ import { examinedRecords, listPage } from '../../../core/operations/records/list
 import { asOfProperty, seqOfMoment } from '../../../core/operations/records/moment.ts';
 import { etagOfDigest, noSuchRecord, recordView } from '../../../core/operations/records/read.ts';
 import { namingMembers } from '../../../core/operations/records/schema.ts';
+import { readInTurns } from '../../../core/operations/turns.ts';
 import { accessTo, mayAccess, type TableAccess } from './access.ts';
 import { rowTable, withoutHidden } from './compiled-tables.ts';
 import { referenceChoicesMax } from './limits.ts';
@@ -98,18 +99,14 @@ export const getRow = defineOperation({
   failures: ['not_found'],
   run: (parts: RowParts) => async (input, call) => {
     await rowFamily.prepare?.(call);
-    const { store } = parts;
     const v = input as JsonObject;
     const given: FamilyCall = { operation: 'get', v, call, input: getInput };
-    const open = openTable(given, store, parts);
-    const seq = typeof v.as_of === 'string' ? seqOfMoment(store, 'as_of', v.as_of) : undefined;
-    const family = withTitles(familyFor(rowFamily, given, store, parts), open, {
-      now: store,
-      seq,
-    });
+    const open = openTable(given, parts.store, parts);
     const data = namesOne(v, open)
-      ? oneRow(family, parts, { v, seq }, call)
-      : await listPage(family, parts, v, call);
+      ? oneRow(parts, given)
+      : await readInTurns(parts, call, (then, turns) =>
+          listPage(shownFamily(then, given).family, then, v, { ...call, turns }),
+        );
     const { caller } = call;
     const isForAll = caller.keyId === undefined && open.access.read !== 'own';
     return {
@@ -128,16 +125,28 @@ function namesOne(v: JsonObject, { table }: TableCall): boolean {
   );
 }
 
-function oneRow(
-  family: RecordFamily<RowParts, Row>,
-  parts: RowParts,
-  { v, seq }: { readonly v: JsonObject; readonly seq: number | undefined },
-  call: Call,
-): JsonObject {
+function oneRow(parts: RowParts, given: FamilyCall): JsonObject {
   const { store } = parts;
+  const { v, call } = given;
+  const { family, seq } = shownFamily(parts, given);
   const stored = findRecord(family, store, { id: namedId(family, v, store), seq });
   if (stored === undefined) throw noSuchRecord(family, v.id);
   return recordView(family, parts, stored, call.origin);
+}
+
+/** The family with rows as pages see them, and the moment that the call names. */
+function shownFamily(
+  parts: RowParts,
+  given: FamilyCall,
+): { readonly family: RecordFamily<RowParts, Row>; readonly seq: number | undefined } {
+  const { store } = parts;
+  const { as_of: asOf } = given.v;
+  const seq = typeof asOf === 'string' ? seqOfMoment(store, 'as_of', asOf) : undefined;
+  const open = openTable(given, store, parts);
+  return {
+    family: withTitles(familyFor(rowFamily, given, store, parts), open, { now: store, seq }),
+    seq,
+  };
 }
 
 /** The family with rows as pages see them, and titles as of the same moment. */

@@ -1,5 +1,4 @@
 import { parseJson } from '../../../core/values/json/exact-number.ts';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'lmdb';
 import { Failure } from '../../../core/values/failure.ts';
@@ -16,6 +15,7 @@ import { withoutWaiting } from '../../rules/log/rule-index.ts';
 import type { IndexBuild, Reads, TableCounts, Verification } from '../../../core/log/store.ts';
 import { entryChecks, numberedChecks } from './entry-checks.ts';
 import { LogFold, openScratch, type Room, type Slice } from './log-fold.ts';
+import { eventLoop } from '../../../core/fair/turns.ts';
 
 type Name = Exclude<keyof Databases, 'environment' | 'meta' | 'delivery'>;
 type Key = number | Uint8Array;
@@ -28,8 +28,8 @@ const decided: readonly Name[] = [
   ...(['everwildcard', 'key', 'keyhash', 'hook', 'hooktype', 'hooksecret', 'table'] as const),
   ...(['tablename', 'evertablename', 'row', 'tablerow', 'evertablerow', 'rowkey'] as const),
   ...(['everrowkey', 'rowindex', 'rowword', 'tablecount', 'ruletime'] as const),
-  ...(['ruleasset', 'draft', 'draftname', 'draftentry', 'draftrecord', 'drafttouch'] as const),
-  'ruleaccess',
+  ...(['ruleasset', 'draft', 'draftstate', 'draftname', 'draftentry'] as const),
+  ...(['draftrecord', 'drafttouch', 'ruleaccess'] as const),
 ];
 
 /** Those with several values under a key; such a value is part of what the entry says. */
@@ -63,12 +63,13 @@ export async function* verifyData(databases: Databases, room: Room): AsyncGenera
     const fold = new LogFold(databases, scratch);
     const names: readonly Name[] = ['log', ...decided, ...checks.map(([name]) => name)];
     const of = names.reduce((sum, name) => sum + entryCount(databases[name]), 0);
+    const turns = eventLoop.turns('verify');
     let checked = 0;
     for (const [name, slices] of passes(databases, fold)) {
       for (const { entries, differences } of untilUnreadable(name, slices)) {
         checked += entries;
         yield { checked, of, differences };
-        await nextTurn();
+        await turns.next();
       }
     }
   } finally {

@@ -10,6 +10,7 @@ import {
   textField,
   type ConditionType,
 } from '../../../core/pipeline/conditions/condition.ts';
+import { clientAddress } from '../../../core/values/network/peer.ts';
 
 /** `country`: the visitor's country, as ISO 3166-1 codes. */
 const country = defineCondition<ReadonlySet<string>>({
@@ -93,9 +94,7 @@ const ip = defineCondition<Networks>({
   },
   holds: (networks, context) => context.isIn(networks),
   explain({ texts }, { visitor: { address } }) {
-    const from =
-      address === '' ? "the visitor's address is unknown" : `the visitor's address is ${address}`;
-    return `It applies to addresses in ${listText(texts)}; ${from}.`;
+    return `It applies to addresses in ${listText(texts)}; the visitor's address is ${address}.`;
   },
   vary: [],
   needs: {},
@@ -103,8 +102,8 @@ const ip = defineCondition<Networks>({
     ip: textField(
       'Address of the visitor.',
       (text) => {
-        const address = parseAddress(text)?.toString();
-        return address === undefined ? undefined : { address };
+        const parsed = parseAddress(text);
+        return parsed && { address: clientAddress(parsed.toString()) };
       },
       { form: 'an IP address' },
     ),

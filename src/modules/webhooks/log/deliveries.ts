@@ -49,7 +49,10 @@ export interface AttemptRecord {
   readonly hookSeq?: number;
   /** When the next attempt is due, on the deliverer's clock … */
   readonly dueMs?: number;
-  /** … and in the time of the system, ISO 8601, UTC; absent if a replay made it due at once. */
+  /**
+   * … and in the time of the system, ISO 8601, UTC; absent if it is due at once, by a replay or a
+   * pause.
+   */
   readonly dueAt?: string;
 }
 

@@ -1,5 +1,4 @@
 import type { StaticOutput } from '../../../core/values/json/static.ts';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { eventOf, type WaymarkEvent } from '../../../core/log/events/event.ts';
 import {
   listCharactersMax,
@@ -7,10 +6,11 @@ import {
   listRowsMax,
   ruleCharacters,
 } from '../../../core/operations/limits.ts';
-import { eventSliceRows, eventsExaminedMax } from './limits.ts';
+import { eventsExaminedMax } from './limits.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
 import { noSuchRecord } from '../../../core/operations/records/read.ts';
+import { turnsOf } from '../../../core/operations/turns.ts';
 
 const text = { type: 'string' } as const;
 const optionalText = { type: 'string', nullable: true } as const;
@@ -69,13 +69,14 @@ export const listEvents = defineOperation({
     ({ store }: { readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes'> }) =>
     async ({ before, limit = listRowsDefault, type, counter }, call) => {
       const rows: ReturnType<typeof eventView>[] = [];
-      let [characters, examined, inSlice] = [0, 0, 0];
+      const turns = turnsOf(call);
+      let [characters, examined] = [0, 0];
       const newest = store.seq();
       for (let seq = Math.min(newest, (before ?? Infinity) - 1); seq > 0; seq -= 1) {
+        if (turns.isOver()) await turns.next();
         const change = store.change(seq);
         if (change === undefined) continue;
-        const cost = 1 + Math.floor(store.rowBytes(seq) / ruleCharacters);
-        [examined, inSlice] = [examined + cost, inSlice + cost];
+        examined += 1 + Math.floor(store.rowBytes(seq) / ruleCharacters);
         const event = eventOf(change);
         if (event !== undefined && isMatch(event, { type, counter })) {
           rows.push(eventView(event));
@@ -85,9 +86,6 @@ export const listEvents = defineOperation({
         if (isFull || examined >= eventsExaminedMax) {
           return { kind: 'data', data: { rows, next: seq > 1 ? seq : null } };
         }
-        if (inSlice < eventSliceRows) continue;
-        inSlice = 0;
-        await nextTurn(undefined, { signal: call.signal() });
       }
       return { kind: 'data', data: { rows, next: null } };
     },

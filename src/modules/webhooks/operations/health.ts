@@ -4,6 +4,7 @@ import type { Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
 import { attemptFacts, attemptProperties, isMade, type MadeAttempt } from './deliveries.ts';
 import { existingHook } from './hook-family.ts';
+import { nextBatchAt } from '../next-batch.ts';
 import { healthAttemptsMax, healthRowsMax } from './limits.ts';
 
 const integer = { type: 'integer' } as const;
@@ -38,6 +39,10 @@ const output = {
           queued: { ...integer, description: 'Number of messages without an attempt.' },
           waiting: { ...integer, description: 'Number of messages that wait for a retry.' },
           oldest: { ...text, description: 'When its oldest undelivered event was stored.' },
+          next_batch: {
+            ...text,
+            description: 'When its next batch leaves, if the hook has batches.',
+          },
           recent: {
             type: 'object',
             required: ['attempts', 'failed', 'ms'],
@@ -80,10 +85,11 @@ export const listHealth = defineOperation({
     },
   },
   run:
-    ({ store }: { readonly store: Store }) =>
+    ({ store, now }: { readonly store: Store; readonly now: () => number }) =>
     ({ id, after = '', limit = healthRowsMax }) => {
+      const nowMs = now();
       if (id !== undefined) {
-        const rows = [healthOf(store, existingHook(store, id))];
+        const rows = [healthOf(store, existingHook(store, id), nowMs)];
         return { kind: 'data', data: { rows, next: null } };
       }
       const rows: ReturnType<typeof healthOf>[] = [];
@@ -93,20 +99,22 @@ export const listHealth = defineOperation({
           next = last;
           break;
         }
-        rows.push(healthOf(store, stored));
+        rows.push(healthOf(store, stored, nowMs));
         last = stored.hook.id;
       }
       return { kind: 'data', data: { rows, next } };
     },
 });
 
-function healthOf({ deliveries }: Pick<Store, 'deliveries'>, { hook, insertedSeq }: StoredHook) {
+function healthOf({ deliveries }: Pick<Store, 'deliveries'>, stored: StoredHook, nowMs: number) {
+  const { hook, insertedSeq } = stored;
   const recent = newestAttempts(deliveries.attempts(insertedSeq, undefined));
   const failed = recent.filter(hasFailed);
   const [last] = recent.toSorted((one, other) => (one.at < other.at ? 1 : -1));
   const durations = recent.map(({ ms }) => ms).toSorted((one, other) => one - other);
   const { id, name, url, method, event } = hook;
   const oldest = deliveries.oldest(insertedSeq)?.stored_at;
+  const nextBatch = nextBatchAt(stored, deliveries, nowMs);
   return {
     ...{ id, url, method, event },
     ...(name !== undefined && { name }),
@@ -114,6 +122,7 @@ function healthOf({ deliveries }: Pick<Store, 'deliveries'>, { hook, insertedSeq
     seq: deliveries.newest(insertedSeq),
     ...deliveries.depth(insertedSeq),
     ...(oldest !== undefined && { oldest }),
+    ...(nextBatch !== undefined && { next_batch: nextBatch }),
     recent: {
       attempts: recent.length,
       failed: failed.length,

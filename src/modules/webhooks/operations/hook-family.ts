@@ -31,6 +31,7 @@ import {
 } from './hook-placement.ts';
 import { hookSchema } from './hook-schema.ts';
 import { hooksMax } from './limits.ts';
+import { nextBatchAt } from '../next-batch.ts';
 
 /** The parts that the operations on hooks need. */
 export interface HookParts extends RecordParts {
@@ -65,7 +66,7 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
 
   place: (write) => placeHookFields(write),
   fromText: hookFieldsFromText,
-  ignored: ['waits'],
+  ignored: ['waits', 'next_batch'],
   problems: (hook, names, { node, store, webhookAllowPrivate }) => [
     ...hookProblems(hook, names, knownNodes(node, store)),
     ...(names.includes('url') && isExecutedOn(hook, node)
@@ -89,6 +90,13 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
   applied: (seq, { store }) => store.deliveries.waitUntilApplied(seq),
 
   view: hookView,
+  serverFields(hook, { store, now }, _origin, seq) {
+    const stored = store.hook(hook.id);
+    // A past version has no next batch.
+    const nextBatch =
+      stored?.seq === seq ? nextBatchAt(stored, store.deliveries, now()) : undefined;
+    return { ...(nextBatch !== undefined && { next_batch: nextBatch }) };
+  },
 
   list: {
     filters: {
@@ -102,6 +110,7 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
       ID: 'id',
       STATE: ({ active }) => (active === true ? 'active' : 'paused'),
       EVENTS: ({ event }) => (event as readonly string[]).join(','),
+      'NEXT BATCH': ({ next_batch: at }) => (at as string | undefined) ?? '-',
       'DELIVERED TO': ({ method, url }) => `${method as string} ${url as string}`,
       NAME: 'name',
     },

@@ -10,6 +10,9 @@ import {
   hookNameCharactersMax,
   hookPlaceCharactersMax,
   hookRetriesMax,
+  hookRetryWaitMsMax,
+  hookRetryWaitMsMin,
+  hookRetryWaitsMax,
   hookTableCharactersMax,
   hookTablesMax,
   hookUrlCharactersMax,
@@ -17,6 +20,7 @@ import {
 import { customHeadersMax } from '../../../core/config/limits.ts';
 import type { Problem, ProblemReason } from '../../../core/values/failure.ts';
 import { outboundUrl } from '../../../core/outbound/url.ts';
+import { durationMs } from '../../../core/values/units.ts';
 import { readFrequency } from './hook-frequency.ts';
 import { wholeNumber, type FieldReading } from './field-reading.ts';
 
@@ -78,6 +82,7 @@ export const hookFields: ReadonlyMap<string, HookField> = new Map<string, HookFi
   ['table', { standard: undefined, read: readTables }],
   ['order', { standard: false, read: (value) => readSwitch('order', value) }],
   ['retry_limit', { standard: 10, read: readRetryLimit }],
+  ['retry', { standard: undefined, read: readRetry }],
   ['active', { standard: true, read: (value) => readSwitch('active', value) }],
 ]);
 
@@ -212,6 +217,30 @@ function readRetryLimit(value: Json): FieldReading {
   return reading('retry_limit', value, wholeNumber(value, 1, hookRetriesMax), {
     reason: isNumber ? 'out_of_range' : 'wrong_type',
     message: `retry_limit has to be a whole number from 1 to ${hookRetriesMax}.`,
+  });
+}
+
+/** The waits between attempts: durations, or one of them. */
+function readRetry(value: Json): FieldReading {
+  const waits = Array.isArray(value) ? (value as readonly Json[]) : [value];
+  if (!waits.every((wait) => typeof wait === 'string')) {
+    const message = 'retry has to be a list of waits such as ["5s", "5m", "2h"].';
+    return reading('retry', value, undefined, { reason: 'wrong_type', message });
+  }
+  const lengths = waits.map((wait) => durationMs(wait));
+  const unusable = waits.find((_, at) => lengths[at] === undefined);
+  if (unusable !== undefined) {
+    const message = 'Each wait in retry has to be a number and a unit, such as 5s, 5m or 2h.';
+    const problem = { reason: 'bad_format', message } as const;
+    const isNumber = /^\d{1,9}$/.test(unusable);
+    const suggestion = { ...(isNumber && { suggestion: `${unusable}s` }) };
+    return reading('retry', value, undefined, { ...problem, ...suggestion });
+  }
+  const areValid = lengths.every((ms = 0) => ms >= hookRetryWaitMsMin && ms <= hookRetryWaitMsMax);
+  const isValid = areValid && waits.length > 0 && waits.length <= hookRetryWaitsMax;
+  return reading('retry', value, isValid ? waits : undefined, {
+    reason: 'out_of_range',
+    message: `retry has to have 1 to ${hookRetryWaitsMax} waits of 1s to 30d.`,
   });
 }
 

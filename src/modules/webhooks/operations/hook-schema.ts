@@ -9,6 +9,7 @@ import {
   hookNameCharactersMax,
   hookPlaceCharactersMax,
   hookRetriesMax,
+  hookRetryWaitsMax,
   hookTableCharactersMax,
   hookTablesMax,
   hookUrlCharactersMax,
@@ -115,6 +116,12 @@ const fields: Readonly<Record<keyof Omit<Hook, 'id' | '_unknowns_' | 'rotated_at
     maximum: hookRetriesMax,
     description: 'Attempts before a delivery is given up; 10 by default.',
   },
+  retry: {
+    description:
+      'The waits before the second attempt, the third and so on, such as 5s, 5m and 2h; the last ' +
+      'one repeats. 1s to 30d each; by default, retry of [webhook] in the ini file.',
+    oneOf: [{ type: 'array', minItems: 1, maxItems: hookRetryWaitsMax, items: text }, text],
+  },
   active: {
     type: 'boolean',
     description: 'Whether the hook delivers events; false pauses it. True by default.',
@@ -139,6 +146,12 @@ export const hookSchema: RecordSchema = {
   ],
   server: {
     rotated_at: { ...dateTime, description: 'When its secret was replaced last.' },
+    next_batch: {
+      ...dateTime,
+      description:
+        'When its next batch leaves, if the hook has batches: the batch of the events that wait, ' +
+        'or the next time of the day in at.',
+    },
     waits: {
       type: 'array',
       items: text,

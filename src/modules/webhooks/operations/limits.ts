@@ -21,6 +21,10 @@ export const hookFieldCharactersMax = 4_096;
 /** All fields of a hook, including `_unknowns_`. */
 export const hookBytesMax = 64 * KIB;
 export const hookRetriesMax = 1_000;
+/** Waits that the schedule of one hook may name, and the length of each. */
+export const hookRetryWaitsMax = 100;
+export const hookRetryWaitMsMin = 1_000;
+export const hookRetryWaitMsMax = 30 * 86_400_000;
 export const hookBatchEventsMax = 10_000;
 export const hookBatchEveryMsMin = 1_000;
 export const hookBatchEveryMsMax = 86_400_000;
@@ -37,10 +41,6 @@ export const shownAttemptsMax = 100;
 export const healthAttemptsMax = 20;
 /** Hooks in one answer of webhook.health. */
 export const healthRowsMax = 200;
-/** Messages that the preview of a replay counts in one turn of the event loop. */
-export const replayCountedAtOnce = 2_000;
 export const eventCounterCharactersMax = 253;
 /** Changes that are examined for one page of a list of events. */
 export const eventsExaminedMax = 20_000;
-/** Changes that such a list examines in one turn of the event loop. */
-export const eventSliceRows = 500;

@@ -1,8 +1,7 @@
 import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { batchId } from '../../../core/log/events/event.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { replayCountedAtOnce } from './limits.ts';
+import {} from './limits.ts';
 import type { QueueKey, ReplayRange } from '../log/deliveries.ts';
 import type { Decision, Reads, Store } from '../../../core/log/store.ts';
 import { queueOf } from './deliveries.ts';
@@ -15,6 +14,8 @@ import {
 import { identifyRequest } from '../../../core/operations/records/idempotency.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
 import { noSuchHook, type HookParts } from './hook-family.ts';
+import { turnsOf } from '../../../core/operations/turns.ts';
+import type { WorkTurns } from '../../../core/fair/turns.ts';
 
 type ReplayParts = Pick<HookParts, 'store' | 'newId'>;
 
@@ -85,7 +86,7 @@ export const replayDeliveries = defineOperation({
       if (store.hook(v.id) === undefined) throw noSuchHook(v.id);
       const queue = queueOf(store, v.id);
       const range = rangeOf(store, queue, v);
-      const deliveries = await countOf(store, queue, range, call.signal());
+      const deliveries = await countOf(store, queue, range, turnsOf(call));
       return store.commit(changeAuthorOf(call), (reads): Decision<OperationResult<Replay>> => {
         const meanwhile = answered(reads);
         if (meanwhile !== undefined) return { drafts: [], answer: () => meanwhile };
@@ -208,18 +209,20 @@ async function countOf(
   { deliveries }: Pick<Store, 'deliveries'>,
   queue: QueueKey,
   range: ReplayRange,
-  signal: AbortSignal,
+  turns: WorkTurns,
 ): Promise<number> {
-  let [count, from] = [0, range.from];
-  for (;;) {
-    let inTurn = 0;
-    for (const n of deliveries.messagesIn(queue, { ...range, from })) {
+  let count = 0;
+  let from: number | undefined = range.from;
+  while (from !== undefined) {
+    await turns.next();
+    const rest: ReplayRange = { ...range, from };
+    from = undefined;
+    for (const n of deliveries.messagesIn(queue, rest)) {
+      count += 1;
+      if (!turns.isOver()) continue;
       from = n + 1;
-      inTurn += 1;
-      if (inTurn === replayCountedAtOnce) break;
+      break;
     }
-    count += inTurn;
-    if (inTurn < replayCountedAtOnce) return count;
-    await nextTurn(undefined, { signal });
   }
+  return count;
 }

@@ -188,6 +188,7 @@ suite('the head of a response', () => {
     [`${ok}${length}Connection: close\r\nConnection: keep-alive\r\n`, 0],
     [`HTTP/1.0 200 OK\r\n${length}`, 0],
     [`HTTP/1.0 200 OK\r\n${length}Connection: keep-alive\r\n`, undefined],
+    ['HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n', 0],
     [ok, 0],
   ];
   for (const [head, seconds] of lifetimes) {

@@ -1,15 +1,17 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import http, { type IncomingMessage } from 'node:http';
+import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
 import { Readable, type Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import tls from 'node:tls';
 import type { AddressInfo } from 'node:net';
 import { temporaryFolder } from '../../../folder.ts';
 import type { Dialler, OutboundRequest } from '../../../../src/core/outbound/dialler.ts';
+import { outboundConnectionsMax } from '../../../../src/core/outbound/limits.ts';
 import type { SourceResponse } from '../../../../src/core/outbound/exchange.ts';
 import { everySocket, type UnixSocket } from '../../../../src/core/values/network/unix-socket.ts';
 import { httpSource, loopback, outbound, rawSource, selfSigned, testDialler } from '../sources.ts';
@@ -88,6 +90,42 @@ suite('a request in HTTP/1.1', () => {
     await once(content, 'end');
   });
 
+  test('does not end with a piece that is empty', async (t) => {
+    const origin = await echoing(t);
+    const dialler = testDialler(t);
+    for (let count = 0; count < 3; count += 1) {
+      const body = Readable.from([Buffer.from('cont'), Buffer.alloc(0), Buffer.from('ent')]);
+      const answer = await dialler.send(outbound(origin, { method: 'POST', body }));
+      assert.equal(await contentOf(answer), 'POST chunked content');
+    }
+  });
+
+  const endings: Readonly<Record<string, (body: Readable) => void>> = {
+    'breaks off': (body) => body.destroy(new Error('reset')),
+    'goes on': (body) => body.push('more'),
+  };
+  for (const [what, end] of Object.entries(endings)) {
+    test(`leaves the next one alone if its content ${what} after its length`, async (t) => {
+      const { promise: isOpen, resolve: opened } = Promise.withResolvers<ServerResponse>();
+      const { origin } = await httpSource(t, (request, response) => {
+        if (request.method === 'GET') opened(response);
+        else void text(request).then((content) => response.end(content));
+      });
+      const dialler = testDialler(t);
+      const body = new Readable({ read: () => undefined });
+      body.push('12345');
+      const fields = ['content-length', '5'];
+      const first = await dialler.send(outbound(origin, { method: 'POST', body, fields }));
+      assert.equal(await contentOf(first), '12345');
+      const next = dialler.send(outbound(origin));
+      const response = await isOpen;
+      end(body);
+      await turn();
+      response.end('next');
+      assert.equal(await contentOf(await next), 'next');
+    });
+  }
+
   test('waits for a free connection if there are too many', async (t) => {
     const open = new Set<Socket>();
     const { origin, server } = await httpSource(t, (_, response) => {
@@ -104,6 +142,27 @@ suite('a request in HTTP/1.1', () => {
     );
     assert.ok(answers.every((answer) => answer === 'hello'));
     assert.ok(most <= 1_024, String(most));
+  });
+
+  test('is not sent if all of many clients have left before a connection was free', async (t) => {
+    const responses: ServerResponse[] = [];
+    const full = Promise.withResolvers<undefined>();
+    const { origin } = await httpSource(t, (_, response) => {
+      if (responses.push(response) === outboundConnectionsMax) full.resolve(undefined);
+    });
+    const dialler = testDialler(t);
+    const send = async (controller: AbortController) =>
+      contentOf(await dialler.send(outbound(origin, { controller })));
+    const staying = new AbortController();
+    const held = Array.from({ length: outboundConnectionsMax }, () => send(staying));
+    await full.promise;
+    const leaving = new AbortController();
+    const left = Promise.allSettled(Array.from({ length: 5_000 }, () => send(leaving)));
+    leaving.abort();
+    await left;
+    for (const response of responses) response.end('hello');
+    assert.deepEqual(new Set(await Promise.all(held)), new Set(['hello']));
+    assert.equal(responses.length, outboundConnectionsMax);
   });
 });
 
@@ -171,6 +230,31 @@ suite('a request for another protocol', () => {
       });
     }
   }
+
+  test('gets the connection once all of its content is sent', async (t) => {
+    const { origin } = await rawSource(t, (socket, request) => {
+      if (request > 1) return;
+      socket.write('HTTP/1.1 103 Early\r\n\r\nHTTP/1.1 101 Go\r\nUpgrade: x/1\r\n\r\n');
+      socket.pipe(socket);
+    });
+    const { promise: isComing, resolve: interim } = Promise.withResolvers<unknown>();
+    const body = new Readable({ read: () => undefined });
+    const asked = { method: 'POST', body, upgrade: 'x/1', interim };
+    let isGiven = false;
+    const sent = testDialler(t).send(outbound(origin, asked));
+    void sent.then(() => {
+      isGiven = true;
+    });
+    await isComing;
+    await turn();
+    assert.equal(isGiven, false);
+    body.push('content');
+    body.push(null);
+    const { connection } = await sent;
+    assert.ok(connection);
+    connection.end('raw');
+    assert.equal(await text(connection), '7\r\ncontent\r\n0\r\n\r\nraw');
+  });
 
   test('may be answered in HTTP', async (t) => {
     const { origin } = await httpSource(t, (_, response) => response.end('no'));

@@ -28,7 +28,7 @@ async function startHolding(t: TestContext, first: string) {
   const tryAnswer = createTryAnswer((exchange) => {
     assert.equal(connections.turn(exchange), true);
     if (exchange.head.url === '/first') void exchange.respond(replyWith('first'));
-    else server.emit('held', { socket: exchange.peer, exchange } satisfies Held);
+    else server.emit('held', { socket: exchange.socket, exchange } satisfies Held);
   }, Date.now);
   const server = createHttpServer(connections, () => false, { tryAnswer });
   server.on('request', (message, response) => {

@@ -24,7 +24,7 @@ async function application(t: TestContext): Promise<string> {
       const { upgrade, host, 'x-own': own, 'x-switch': other = upgrade } = request.headers;
       const said = [request.method, request.url, upgrade, own, host, content].join(' ');
       const fields = `Connection: Upgrade\r\nUpgrade: ${String(other)}\r\n`;
-      socket.write(`HTTP/1.1 101 Go\r\n${fields}X-Stream: 1\r\n\r\n${said}|`);
+      socket.write(`HTTP/1.1 101 Go\r\n${fields}X-Stream: 1\r\nContent-Length: 3\r\n\r\n${said}|`);
       if (head.length > 0) socket.unshift(head);
       socket.on('error', () => undefined).pipe(socket);
     });
@@ -100,6 +100,8 @@ suite('a request for another protocol', () => {
         const head = await until('early\0');
         assert.match(head, /^HTTP\/1\.1 101 Switching Protocols\r\n/);
         assert.match(head, /^X-Stream: 1\r$/m);
+        // A 101 has no content, whatever the application says.
+        assert.doesNotMatch(head, /^content-length/im);
         const asked = / ([a-z]\S*(?:, \S+)?) o localhost/i.exec(said)?.[1] ?? '';
         assert.ok(head.includes(`Upgrade: ${asked}\r\nConnection: Upgrade\r\n`), head);
         // The client ends its side first, and gets the rest.

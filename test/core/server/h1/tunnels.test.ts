@@ -275,7 +275,7 @@ test('an idle websocket is closed after a timeout', async (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] });
   const tunnels = newTunnels();
   const [[client, ours], [theirs, source]] = await Promise.all([pair(t), pair(t)]);
-  tunnels.take('').open(ours, Buffer.from('early'), {
+  tunnels.take('192.0.2.1').open(ours, Buffer.from('early'), {
     protocol: 'x',
     fields: [],
     connection: theirs,

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Sent } from '../../../../src/core/pipeline/exchange.ts';
 import { Http2Connection, type Counted } from '../../../../src/core/server/h2/connection.ts';
 import { encodeFields } from '../../../../src/core/server/h2/hpack/encoder.ts';
 import {
@@ -9,10 +12,19 @@ import {
 } from '../../../../src/core/server/h2/limits.ts';
 import type { Http2RequestHead } from '../../../../src/core/server/h2/request-head.ts';
 import { SharedBytes } from '../../../../src/core/server/h2/shared-bytes.ts';
-import type { Stream } from '../../../../src/core/server/h2/stream.ts';
+import type { Stream, BytesTaken } from '../../../../src/core/server/h2/stream.ts';
+import { StreamExchange } from '../../../../src/core/server/h2/stream-exchange.ts';
+import type { Peer } from '../../../../src/core/values/network/peer.ts';
 import { Random } from '../../../fuzz/random.ts';
 import { readFrame, fieldBlock, flags, frame, preface, settings, uint32 } from './raw-client.ts';
 import type { Frame } from './raw-client.ts';
+
+const someone: Peer = {
+  listener: 'tcp',
+  address: '192.0.2.1',
+  local: () => 'localhost',
+  tls: undefined,
+};
 
 /** A connection without a socket: what it was given, and what it says. */
 function openConnection({
@@ -21,7 +33,7 @@ function openConnection({
 }: { answer?: (stream: Stream, head: Http2RequestHead) => void; windows?: SharedBytes } = {}) {
   const said: string[] = [];
   const frames: Frame[] = [];
-  const taken: (() => void)[] = [];
+  const taken: BytesTaken[] = [];
   let written = Buffer.alloc(0);
   const counts: Partial<Record<Counted, number>> = {};
   const connection = new Http2Connection({
@@ -65,8 +77,13 @@ function openConnection({
     counts,
     /** Has the system take all written bytes. */
     take: () => {
-      for (const done of taken.splice(0)) done();
+      for (const done of taken.splice(0)) done(true);
       connection.flush();
+    },
+    /** Closes the connection, of which the system takes no more. */
+    lose: () => {
+      connection.close();
+      for (const done of taken.splice(0)) done(false);
     },
   };
 }
@@ -389,4 +406,70 @@ suite('the window for content', () => {
     assert.equal(last?.type, 'GOAWAY');
     assert.equal(last.payload.readUInt32BE(4), 3);
   });
+});
+
+suite('after GOAWAY of the client', () => {
+  test('its further requests, and their content, are counted and not answered', () => {
+    const { connection, counts, said } = openConnection();
+    connection.receive(opening);
+    connection.receive(ask(1, '/'));
+    connection.receive(frame('GOAWAY', 0, 0, Buffer.alloc(8)));
+    for (let stream = 3; stream < 23; stream += 2) {
+      connection.receive(ask(stream, '/', { method: 'POST', flag: flags.END_HEADERS }));
+      for (let piece = 0; piece < 5; piece += 1) connection.receive(frame('DATA', 0, stream, 'x'));
+    }
+    assert.deepEqual([counts.invalid, counts.vain], [10, 50]);
+    assert.deepEqual(said, ['1 GET / host|localhost']);
+  });
+});
+
+suite('an answer whose end the system has not taken when the connection dies', () => {
+  const ways: Readonly<Record<string, (exchange: StreamExchange) => Sent | Promise<Sent>>> = {
+    'as one piece': (exchange) =>
+      exchange.respond({
+        status: 200,
+        fields: [],
+        body: { kind: 'bytes', bytes: Buffer.alloc(10_000) },
+        source: 'page',
+      }),
+    'as a stream': (exchange) =>
+      exchange.respond({
+        status: 200,
+        fields: [],
+        body: {
+          kind: 'stream',
+          stream: Readable.from([Buffer.alloc(10_000)]),
+          bytesLength: 10_000,
+        },
+        source: 'page',
+      }),
+  };
+  for (const [way, respond] of Object.entries(ways)) {
+    for (const isTaken of [false, true]) {
+      test(`is ${isTaken ? 'sent' : 'not sent'} if the bytes ${isTaken ? 'were' : 'were not'} taken, ${way}`, async () => {
+        let exchange: StreamExchange | undefined;
+        let sent: Sent | Promise<Sent> | undefined;
+        const { connection, frames, take, lose } = openConnection({
+          answer: (stream, head) => {
+            const parts = { peer: someone, arrival: { atMs: 0 }, now: () => 0 };
+            exchange = new StreamExchange(stream, head, parts);
+            sent = respond(exchange);
+          },
+        });
+        connection.receive(opening);
+        connection.receive(ask(1, '/'));
+        const isEnd = (one: Frame): boolean => (one.flags & flags.END_STREAM) !== 0;
+        while (!frames.some((one) => one.type === 'DATA' && isEnd(one))) {
+          take();
+          await nextTurn();
+        }
+        if (isTaken) take();
+        lose();
+        const { cut } = (await sent) ?? { cut: true };
+        assert.deepEqual([exchange?.isSent, exchange?.isOver], [isTaken, true]);
+        // Nobody waits for a short answer, which is handed over whole.
+        if (way === 'as a stream') assert.equal(cut, !isTaken);
+      });
+    }
+  }
 });

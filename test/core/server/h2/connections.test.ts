@@ -24,6 +24,7 @@ import {
 } from '../../../../src/core/server/limits.ts';
 import type { LimitName } from '../../../../src/core/values/limit.ts';
 import { passContentOn, readBody } from '../../../../src/core/pipeline/body.ts';
+import { acceptConnections } from '../../../../src/core/server/listening/accept.ts';
 import { Http2Connections } from '../../../../src/core/server/h2/connections.ts';
 import type { StreamBody } from '../../../../src/core/server/h2/stream-body.ts';
 import type { StreamExchange } from '../../../../src/core/server/h2/stream-exchange.ts';
@@ -57,6 +58,7 @@ async function startConnections(
   const server = createServer({ allowHalfOpen: true }, (socket) => {
     connections.serve(socket, { handle, upgrade: () => assert.fail() });
   });
+  acceptConnections(server, 'tcp', () => []);
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.after(() => {
@@ -428,7 +430,7 @@ suite('responses that are aborted half sent', () => {
     await once(session, 'localSettings');
     for (let asked = 1; asked <= many; asked += 1) {
       await ask(true);
-      // More resets in one period than a client may send.
+      // More PING frames in one period than a client may send.
       if (asked % 50 === 0) rig.pass(http2CountingMs);
     }
     const stream = session.request(pathOf);

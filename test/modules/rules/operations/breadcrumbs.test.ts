@@ -111,7 +111,7 @@ for (const where of [
   });
 }
 
-test('a key that ends with * is an ordinary key, not a wildcard', async (t) => {
+test('a key that ends with * is that of the rule with this path', async (t) => {
   const crumb = (path: string, enginedata: object) => ({ path, kind: 'resolve', enginedata });
   const site = await startSite(t, {
     rules: [
@@ -128,7 +128,9 @@ test('a key that ends with * is an ordinary key, not a wildcard', async (t) => {
   }
   const visit = await follow(site, {}, '/go/lamps');
   assert.equal(visit.headers.get('location'), 'https://shop.example/all/lamps');
-  assert.equal((await follow(site, {}, '/svc1/userinterface.link.htm?k=/g*')).status, 404);
+  const other = await follow(site, {}, '/svc1/userinterface.link.htm?k=/g*');
+  assert.equal(other.headers.get('location'), '/elsewhere');
+  assert.equal((await follow(site, {}, '/svc1/userinterface.link.htm?k=g*')).status, 404);
 });
 
 suite('a breadcrumb that fails', () => {

@@ -1,18 +1,6 @@
-import type { Caller } from '../../../../src/core/values/key.ts';
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { ruleCharacters } from '../../../../src/core/operations/limits.ts';
-import { listSliceRecords } from '../../../../src/core/operations/records/limits.ts';
-import { eventSliceRows } from '../../../../src/modules/webhooks/operations/limits.ts';
-import { listEvents } from '../../../../src/modules/webhooks/operations/event-reads.ts';
-import { listOperation } from '../../../../src/core/operations/records/list.ts';
-import {
-  ruleFamily,
-  type RuleParts,
-} from '../../../../src/modules/rules/operations/rule-family.ts';
-import type { Call } from '../../../../src/core/operations/operation.ts';
 import { startSite } from '../../../harness.ts';
-import { commit, inserted, scratchStore } from '../../../core/log/scratch.ts';
 import { transports } from '../../status/transports.ts';
 
 const rule = 'svc1.userinterface';
@@ -130,57 +118,3 @@ for (const [transport, open] of Object.entries(transports)) {
     });
   });
 }
-
-const reader = { scopes: new Set(['read']) } as unknown as Caller;
-
-test('a list of the past yields to other requests, also among later records', async (t) => {
-  const store = await scratchStore(t);
-  await commit(store, inserted('a', { path: '/a' }));
-  const later = Array.from({ length: listSliceRecords }, (_, at) =>
-    inserted(`b${at}`, { path: '/' }),
-  );
-  await commit(store, ...later);
-  const view = { base: '', publicUrl: undefined, engines: [], schemaOf: () => undefined };
-  const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
-  const caller = new AbortController();
-  const call = { signal: () => caller.signal, caller: reader } as Call;
-  const answer = run({ as_of: '1' }, call);
-  // The list notices it when it yields for the first time.
-  caller.abort();
-  await assert.rejects(async () => answer, { name: 'AbortError' });
-});
-
-for (const [when, v] of [
-  ['now', { kind: 'resolve' }],
-  ['then', { kind: 'resolve', as_of: '8' }],
-] as const) {
-  test(`a list of ${when} yields to other requests among few large rules`, async (t) => {
-    const store = await scratchStore(t);
-    const enginecomments = 'x'.repeat((listSliceRecords * ruleCharacters) / 4);
-    const large = Array.from({ length: 8 }, (_, at) =>
-      inserted(`a${at}`, { path: '/a', enginecomments }),
-    );
-    await commit(store, ...large);
-    const view = { base: '', publicUrl: undefined, engines: [], schemaOf: () => undefined };
-    const run = listOperation(ruleFamily).run({ store, view } as unknown as RuleParts);
-    const caller = new AbortController();
-    const answer = run(v, { signal: () => caller.signal, caller: reader } as Call);
-    caller.abort();
-    await assert.rejects(async () => answer, { name: 'AbortError' });
-  });
-}
-
-test('a list of events yields to other requests among few large rows', async (t) => {
-  const store = await scratchStore(t);
-  const enginecomments = 'x'.repeat((eventSliceRows * ruleCharacters) / 4);
-  const large = Array.from({ length: 8 }, (_, at) =>
-    inserted(`a${at}`, { path: '/a', enginecomments }),
-  );
-  await commit(store, ...large);
-  const caller = new AbortController();
-  const answer = listEvents.run({ store })({ type: 'x.y' }, {
-    signal: () => caller.signal,
-  } as Call);
-  caller.abort();
-  await assert.rejects(async () => answer, { name: 'AbortError' });
-});

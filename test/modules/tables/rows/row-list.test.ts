@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { test } from 'node:test';
 import type { Row } from '../../../../src/modules/tables/row.ts';
 import type { Reads } from '../../../../src/core/log/store.ts';
 import { compileTable } from '../../../../src/modules/tables/compiled-table.ts';
-import type { Call } from '../../../../src/core/operations/operation.ts';
+import { eventLoop, type WorkTurns } from '../../../../src/core/fair/turns.ts';
+import type { Caller } from '../../../../src/core/values/key.ts';
 import type { RecordStep } from '../../../../src/core/operations/records/family.ts';
 import { listPage } from '../../../../src/core/operations/records/list.ts';
 import { selectRows } from '../../../../src/modules/tables/rows/row-list.ts';
@@ -43,16 +43,17 @@ test('a count lets other requests run, and ends when its caller has gone', async
       rowsOf(count, size) as Reads,
       access,
     );
-  let turns = 0;
-  const counting = Promise.resolve(select(5_000, 100).members?.(new AbortController().signal));
-  const done = counting.finally(() => (turns = Infinity));
-  for (; turns < 3; turns += 1) await nextTurn();
-  assert.notEqual(turns, Infinity, 'it takes more than three turns');
-  assert.deepEqual(await done, { count: 500 });
-  const gone = select(5_000, 100).members?.(AbortSignal.abort());
+  let taken = 0;
+  const counting: WorkTurns = {
+    isOver: () => true,
+    next: () => Promise.resolve(void (taken += 1)),
+  };
+  assert.deepEqual(await select(5_000, 100).members?.(counting), { count: 500 });
+  assert.equal(taken, 5_000, 'it can wait at each row');
+  const gone = select(5_000, 100).members?.(eventLoop.turns('gone', AbortSignal.abort()));
   await assert.rejects(Promise.resolve(gone), { name: 'AbortError' });
   // Long rows count as several, so a minimum is reported sooner.
-  const long = await select(5_000, 4_096_000).members?.(new AbortController().signal);
+  const long = await select(5_000, 4_096_000).members?.(eventLoop.turns('long'));
   assert.deepEqual(long, { count: 10, count_is_minimum: true });
 });
 
@@ -81,7 +82,7 @@ test('a page of a caller that sees its own rows never ends at the row of another
   }
   const pageOf = async (endsAtShown: boolean, after: string): Promise<unknown> => {
     const family = { list: { select: () => ({ stepsAfter, endsAtShown }) } };
-    const call = { signal: () => new AbortController().signal, origin: '' } as unknown as Call;
+    const call = { turns: eventLoop.turns('page'), origin: '', caller: {} as Caller };
     const { rows, next } = await listPage(family as never, { store: {} } as never, { after }, call);
     return [(rows as object[]).length, next];
   };

@@ -1,0 +1,95 @@
+/**
+ * How long a piece of work runs before it waits for its next turn. A visitor waits for one turn at
+ * each of the few steps of a request, so a turn is far shorter than a wait that people notice.
+ */
+export const turnMs = 5;
+
+/** The turns of one piece of work on the event loop. */
+export interface WorkTurns {
+  /**
+   * Whether the turn has ended, so that the next step has to wait; true before the first turn. It
+   * is cheap enough to be asked before each step.
+   */
+  readonly isOver: () => boolean;
+  /** Resolves when the next turn begins. Rejects with the signal's reason once that aborts. */
+  readonly next: () => Promise<void>;
+}
+
+/** A piece of work that waits for its next turn. */
+interface Waiting {
+  readonly begin: () => void;
+  readonly signal: AbortSignal | undefined;
+  readonly refuse: (reason: unknown) => void;
+}
+
+/**
+ * Shares the event loop of a thread among pieces of work: one of them runs for `turnMs`, then what
+ * sockets and timers have to do, then the next one. Each caller has a line of its own and the lines
+ * take turns, so that many pieces of one caller delay no other caller.
+ */
+export class EventLoop {
+  readonly #monotonicMs: () => number;
+  /** The lines by their callers; the first one is next. */
+  readonly #lines = new Map<string, Waiting[]>();
+  #isScheduled = false;
+
+  /** `monotonicMs` measures durations. */
+  constructor(monotonicMs: () => number) {
+    this.#monotonicMs = monotonicMs;
+  }
+
+  /** The turns of a piece of work of a caller. */
+  turns(caller: string, signal?: AbortSignal): WorkTurns {
+    let endsAtMs = -Infinity;
+    return {
+      isOver: () => this.#monotonicMs() >= endsAtMs,
+      next: async () => {
+        await this.#wait(caller, signal);
+        endsAtMs = this.#monotonicMs() + turnMs;
+      },
+    };
+  }
+
+  #wait(caller: string, signal: AbortSignal | undefined): Promise<undefined> {
+    const { promise, resolve, reject: refuse } = Promise.withResolvers<undefined>();
+    const waiting: Waiting = {
+      begin: () => {
+        resolve(undefined);
+      },
+      signal,
+      refuse,
+    };
+    const line = this.#lines.get(caller);
+    if (line === undefined) this.#lines.set(caller, [waiting]);
+    else line.push(waiting);
+    this.#schedule();
+    return promise;
+  }
+
+  #schedule(): void {
+    if (this.#isScheduled || this.#lines.size === 0) return;
+    this.#isScheduled = true;
+    setImmediate(this.#beginNext);
+  }
+
+  /** Begins one turn: what it runs until it waits again is in this turn of the event loop. */
+  readonly #beginNext = (): void => {
+    this.#isScheduled = false;
+    for (const [caller, line] of this.#lines) {
+      const next = line.shift();
+      this.#lines.delete(caller);
+      if (line.length > 0) this.#lines.set(caller, line);
+      if (next === undefined) continue;
+      if (next.signal?.aborted !== true) {
+        next.begin();
+        break;
+      }
+      // Nobody waits for it any more, so it takes no turn.
+      next.refuse(next.signal.reason);
+    }
+    this.#schedule();
+  };
+}
+
+/** The event loop of this thread. */
+export const eventLoop = new EventLoop(() => performance.now());
