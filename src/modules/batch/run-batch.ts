@@ -5,6 +5,7 @@ import type { Call, Operation } from '../../core/operations/operation.ts';
 import { findClaim } from '../../core/operations/records/idempotency.ts';
 import { Failure, failureFrom, type Problem } from '../../core/values/failure.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
+import { unknownAddress } from '../../core/values/network/peer.ts';
 import { parseJson } from '../../core/values/json/exact-number.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Caller } from '../../core/values/key.ts';
@@ -210,7 +211,7 @@ function callOf(request: BatchRequest, vk: string | undefined): Call {
 
 /** A batch is sent with a key: no visitor has signed in. */
 const nobody = {
-  address: '',
+  address: unknownAddress,
   prepare: () => undefined,
   user: () => undefined,
   signedInUser: () => undefined,

@@ -1,4 +1,5 @@
 import { parseJson } from '../../core/values/json/exact-number.ts';
+import { unknownAddress } from '../../core/values/network/peer.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Config } from '../../core/config/config.ts';
 import { batchSettings } from '../batch/batch-parts.ts';
@@ -281,7 +282,7 @@ async function batchInFolder(
   const by = 'import';
   const { report } = await writeInThread({ folder: server.data, cluster }, 'batch', {
     operations: JSON.stringify(operations),
-    caller: { scopes: new Set(['admin']), keyId: by, rate: undefined, address: '' },
+    caller: { scopes: new Set(['admin']), keyId: by, rate: undefined, address: unknownAddress },
     origin: server.publicUrl ?? 'http://localhost',
     isStrict: options.strict,
     dry: options.dryRun,

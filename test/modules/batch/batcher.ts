@@ -3,6 +3,7 @@ import { runBatch } from '../../../src/modules/batch/run-batch.ts';
 import { createBatchParts } from '../../../src/modules/batch/batch-parts.ts';
 import { bindOperations } from '../../../src/core/operations/operation.ts';
 import { batched } from '../../../src/modules.ts';
+import { unknownAddress } from '../../../src/core/values/network/peer.ts';
 import { openIn } from '../../core/log/scratch.ts';
 
 const [folder = '', count = '0'] = process.argv.slice(2);
@@ -21,7 +22,7 @@ await runBatch(
   store,
   {
     operations: JSON.stringify(operations),
-    caller: { scopes: new Set(['admin']), keyId: 'key', rate: undefined, address: '' },
+    caller: { scopes: new Set(['admin']), keyId: 'key', rate: undefined, address: unknownAddress },
     ...{ by: 'key', origin: 'http://localhost', isStrict: false, vk: undefined, dry: false },
   },
   (target) =>
