@@ -133,6 +133,8 @@ class Pool {
   }
 
   #start(one: OpenSession, request: OutgoingRequest, exchange: ResponseHandler): void {
+    // Servers end sessions on which too many streams are reset.
+    if (exchange.isOver) return;
     if (one.session.closed || one.session.destroyed) {
       exchange.onResponseError(null, connectionClosed());
       return;

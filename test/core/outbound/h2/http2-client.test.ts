@@ -8,8 +8,8 @@ import {
   type ServerHttp2Session,
   type ServerHttp2Stream,
 } from 'node:http2';
-import type { AddressInfo } from 'node:net';
-import { Readable } from 'node:stream';
+import { connect, createServer as createTcpServer, type AddressInfo } from 'node:net';
+import { pipeline, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { suite, test, type TestContext } from 'node:test';
 import type { SourceResponse } from '../../../../src/core/outbound/exchange.ts';
@@ -209,6 +209,35 @@ suite('a request over HTTP/2', () => {
     const { signal } = controller;
     await assert.rejects(testDialler(t, { isHttp2 }).send(outbound(origin, { signal })));
     assert.equal(await closed.promise, 8);
+  });
+
+  test('is not sent if its client went away before there was a session', async (t) => {
+    const paths: unknown[] = [];
+    const { port } = await source(t, (stream, headers) => {
+      paths.push(headers[':path']);
+      stream.respond({ ':status': 204 }, { endStream: true });
+    });
+    // A server whose first frame comes when it is told to.
+    const [asked, open] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const slow = createTcpServer((socket) => {
+      asked.resolve(undefined);
+      void open.promise.then(() => {
+        pipeline(socket, connect(port, '127.0.0.1'), socket, () => undefined);
+      });
+    });
+    await once(slow.listen(0, '127.0.0.1'), 'listening');
+    t.after(() => slow.close());
+    const origin = `http://127.0.0.1:${(slow.address() as AddressInfo).port}`;
+    const dialler = testDialler(t, { isHttp2 });
+    const controller = new AbortController();
+    const left = dialler.send(outbound(origin, { target: '/left', controller }));
+    const stays = dialler.send(outbound(origin, { target: '/stays' }));
+    await asked.promise;
+    controller.abort();
+    await assert.rejects(left);
+    open.resolve(undefined);
+    assert.equal((await stays).status, 204);
+    assert.deepEqual(paths, ['/stays']);
   });
 
   test('over TLS needs a server that offers HTTP/2', async (t) => {
