@@ -9,9 +9,9 @@ import {
 import { instantText } from '../../core/values/time.ts';
 
 /** Values that `in` may name. */
-export const inValuesMax = 100;
+const inValuesMax = 100;
 /** Characters of a text in a condition, with which the data of every event is compared. */
-export const conditionCharactersMax = 1_024;
+const conditionCharactersMax = 1_024;
 
 /** A condition on a member of the data of an event. */
 interface FilterOperator {
@@ -51,7 +51,7 @@ const operators: Readonly<Record<string, FilterOperator>> = {
 };
 
 /** The names of the conditions. */
-export const filterOperators: readonly string[] = Object.keys(operators);
+const filterOperators: readonly string[] = Object.keys(operators);
 
 /** The conditions that compare the order of values. */
 export const orderOperators: readonly string[] = ['gt', 'gte', 'lt', 'lte'];
@@ -67,7 +67,7 @@ export function matchesFilter(data: JsonObject, filter: JsonObject): boolean {
 }
 
 /** A mistake in the value of a member of a filter. */
-export interface FilterMistake {
+interface FilterMistake {
   /** The path within the filter. */
   readonly path: string;
   /** The reason `no_effect`: the value is compared as a whole. */
