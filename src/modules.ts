@@ -1,4 +1,6 @@
 import { invalidateAsset, listAssets, readAsset } from './modules/assets/operations/assets.ts';
+import { batch } from './modules/batch/batch.ts';
+import { batchNames } from './modules/batch/run-batch.ts';
 import { breadcrumbVisits } from './modules/breadcrumbs/visits.ts';
 import { visitSummary } from './modules/visits/visit-summary.ts';
 import { cacheStatus, listCache, purgeCache } from './modules/cache/operations.ts';
@@ -36,6 +38,7 @@ import { authenticateSession, unsubscribeSession } from './modules/console/sessi
 import type { OperationDefinition } from './core/operations/operation.ts';
 import type { RecordFamily, RecordFields } from './core/operations/records/family.ts';
 import { recordOperations } from './core/operations/records/operations.ts';
+import { editOperation, insertOperation } from './core/operations/records/write.ts';
 import { insertFromNode } from './modules/nodes/operations/insert.ts';
 import { followLog, readLogEnd, readLogRows } from './modules/nodes/operations/log.ts';
 import { discardEntry, listOutbox, retryEntry } from './modules/nodes/operations/outbox.ts';
@@ -64,7 +67,7 @@ import { listDeliveries } from './modules/webhooks/operations/deliveries.ts';
 import { readDelivery } from './modules/webhooks/operations/delivery.ts';
 import { listEvents, readEvent } from './modules/webhooks/operations/event-reads.ts';
 import { listEventTypes } from './modules/webhooks/operations/event-types.ts';
-import { insertEvent, testHook } from './modules/webhooks/operations/events.ts';
+import { insertEvent, testHook, type EventParts } from './modules/webhooks/operations/events.ts';
 import { listHealth } from './modules/webhooks/operations/health.ts';
 import { hookFamily, type HookParts } from './modules/webhooks/operations/hook-family.ts';
 import { pauseHook, resumeHook } from './modules/webhooks/operations/pause.ts';
@@ -82,8 +85,15 @@ export const recordFamilies: readonly RecordFamily<FamilyParts, RecordFields>[] 
   rowFamily,
 ];
 
+/** The operations that a batch can have. */
+export const batched: readonly OperationDefinition<FamilyParts & EventParts>[] = [
+  ...recordFamilies.flatMap((family) => [insertOperation(family), editOperation(family)]),
+  insertEvent,
+].filter(({ name }) => batchNames.some((one) => one === name));
+
 /** All other operations. */
 const others = [
+  batch,
   importLines,
   subscribeToRules,
   countTables,

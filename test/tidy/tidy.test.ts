@@ -62,7 +62,6 @@ const mutualModules = [
 
 /** Imports that still run up to the list of the modules or the start of the server. */
 const stillUp = [
-  'src/core/operations/reviewed/write-thread.ts imports src/cli/open-data.ts',
   'src/core/server/listening/listener.ts imports src/cli/serve/inherited-sockets.ts',
   'src/core/server/server.ts imports src/cli/serve/inherited-sockets.ts',
   'src/modules/mcp/tools.ts imports src/modules.ts',

@@ -1,5 +1,5 @@
 import { mkdirSync, realpathSync } from 'node:fs';
-import { open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
+import { ABORT, open, type RootDatabase, type RootDatabaseOptionsWithPath } from 'lmdb';
 import { OpeningLock } from './folder/opening-lock.ts';
 
 /** An environment of this thread that can be written, and how often it is open. */
@@ -74,6 +74,32 @@ export async function transact<T>(environment: RootDatabase, write: () => T): Pr
   try {
     // Only a child transaction is rolled back when something throws in it.
     return await environment.childTransaction(write);
+  } finally {
+    lock.leave();
+  }
+}
+
+/**
+ * Runs `write` in a write transaction that stays open until its promise settles, and resolves with
+ * its value when that is on the disk. Rolls back if it rejects, or `isKept` is false for the value.
+ * All reads and writes of this thread meanwhile are part of the transaction, so only a thread that
+ * does nothing else may call it.
+ */
+export async function transactHeld<T>(
+  environment: RootDatabase,
+  write: () => Promise<T>,
+  isKept: (value: T) => boolean,
+): Promise<T> {
+  const lock = lockOf(environment);
+  await lock.enter();
+  try {
+    let held: { readonly value: T } | undefined;
+    await environment.transactionSync(async () => {
+      held = { value: await write() };
+      return isKept(held.value) ? undefined : ABORT;
+    });
+    if (held === undefined) throw new TypeError('the transaction has ended before its write');
+    return held.value;
   } finally {
     lock.leave();
   }

@@ -159,3 +159,5 @@ export const visitBatchKeysMax = 500;
 export const visitDeletesMax = 5_000;
 /** Entries that a listing of all breadcrumbs reads before it lets other work run. */
 export const visitRowsReadMax = 1_000;
+/** How often changes that belong together are made anew because another node has written. */
+export const togetherAttemptsMax = 5;

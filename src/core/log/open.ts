@@ -36,6 +36,7 @@ import { checkInThread } from './folder/page-check.ts';
 import { createCommit, createLocalWriter } from './write/commit.ts';
 import { LogFeed } from './write/feed.ts';
 import { createRowLog, putIdentity } from '../../modules/nodes/log/open-row-log.ts';
+import { createTogether } from './write/together.ts';
 import { WriteQueue, type StoreCondition } from './write/write-queue.ts';
 import { createKeyUses } from './key-uses.ts';
 import { createLocalSessions } from '../../modules/console/sessions/local-sessions.ts';
@@ -129,13 +130,17 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
   let closing: Promise<void> | undefined;
 
-  return {
+  const store: Store = {
     ...reads,
     // lmdb reuses its read transaction until a timer of 1 ms fires.
     refresh: () => {
       databases.environment.resetReadTxn();
     },
     commit,
+    together: createTogether(
+      { databases, reads, sharedCommit: shared && commit, now, newId },
+      () => store,
+    ),
     changesAfter: (families, seq, signal) => feed.next(families, seq, signal),
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     inDraft: (draft) => createDraftReads(databases, draft),
@@ -167,6 +172,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
       return closing;
     },
   };
+  return store;
 }
 
 function readsOf(databases: Databases, draft: DraftPlace | undefined): Reads {

@@ -480,6 +480,18 @@ export interface Store extends Reads {
    */
   commit<T>(author: ChangeAuthor, decide: (reads: Reads) => Decision<T>): Promise<T>;
   /**
+   * Runs `run` with a store whose commits belong together: they have one txn, each sees those
+   * before it, and they are durable when this resolves. Nothing is written if `run` rejects, or
+   * `isKept` is false for its result. `run` awaits nothing but these commits and turns of the event
+   * loop; only a thread that does nothing else may call this. With a log that nodes share, `run`
+   * may run several times; `seqOf` then translates the seqs that it has seen to those of the log.
+   * Rejects as `run` and `commit` do.
+   */
+  together<T>(
+    run: (store: Store) => Promise<T>,
+    isKept: (result: T) => boolean,
+  ): Promise<{ readonly result: T; readonly seqOf: (seq: number) => number }>;
+  /**
    * The next piece of the log after a seq: existing rows at once, otherwise the next rows that this
    * or another process commits, with the changes of the given families. Empty if the signal aborts;
    * rejects with `unavailable` if the store is closed.

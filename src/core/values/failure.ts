@@ -118,6 +118,11 @@ export class Failure extends Error {
     return new Failure(this.code, this.message, { ...this.#detail, source });
   }
 
+  /** A copy that names its place in a larger request. */
+  at(message: string, field: string): Failure {
+    return new Failure(this.code, message, { ...this.#detail, field });
+  }
+
   /** A copy whose answer is only for its client, and for those whom `admits` lets have it. */
   forClient(admits: FailureDetail['admits']): Failure {
     const isReusable = admits === undefined ? undefined : this.isReusable;

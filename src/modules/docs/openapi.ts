@@ -73,6 +73,7 @@ export function openApi(parts: DocumentParts, origin: string): JsonObject {
 /** The path of an operation below the base; a dot after its family is part of its name. */
 function pathOf({ name }: OperationDescription): string {
   const [, family = '', ...own] = name.split('.');
+  if (own.length === 0) return `/svc1/${family}`;
   return `/svc1/${own.length === 1 ? `${family}/${own[0] ?? ''}` : [family, ...own].join('.')}`;
 }
 

@@ -1,4 +1,11 @@
 import { parseJson } from '../../core/values/json/exact-number.ts';
+import { unknownAddress } from '../../core/values/network/peer.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import type { Config } from '../../core/config/config.ts';
+import { batchSettings } from '../batch/batch-parts.ts';
+import { batchOperations } from '../batch/import-batch.ts';
+import type { BatchReport } from '../batch/run-batch.ts';
+import { writeInThread } from '../../cli/serve/write-thread.ts';
 import { randomBytes } from 'node:crypto';
 import { createReadStream, openAsBlob } from 'node:fs';
 import { resolve } from 'node:path';
@@ -37,6 +44,8 @@ interface ImportOptions extends ApiTargetOptions {
   readonly json: boolean;
   readonly dryRun: boolean;
   readonly strict: boolean;
+  /** Whether the lines are operations of one batch. */
+  readonly batch: boolean;
   /** The folder with the files of assets. */
   readonly files?: string;
 }
@@ -57,10 +66,15 @@ export const defineImport: DefineCommand = (command, terminal) => {
     .option('--dry-run', 'with --url: only show what would be imported', false)
     .addOption(configOption().conflicts('url'))
     .addOption(jsonOption())
+    .option('--batch', 'run the lines as one batch: inserts, edits and events, all or none', false)
     .option('--strict', 'refuse lines with an invalid field', false)
     .option('--files <dir>', 'first import the files of assets that `export --files` has copied')
     .action(async (file: string, options: ImportOptions) => {
-      const importing = options.url === undefined ? importFile : sendFile;
+      const importing = options.batch
+        ? importBatch
+        : options.url === undefined
+          ? importFile
+          : sendFile;
       terminal.exitCode = await importing(file, options, terminal);
     });
 };
@@ -173,16 +187,8 @@ async function importFile(
   { config: iniFile, json, dryRun, draft, strict: isStrict, files: filesFolder }: ImportOptions,
   terminal: Terminal,
 ): Promise<number> {
-  if (draft !== undefined)
-    throw new UsageError('--draft needs --url: a server imports into drafts.');
   if (dryRun) throw new UsageError('--dry-run needs --url: only a server can do a dry run.');
-  if (findConfigFile(iniFile, terminal) === undefined) {
-    throw new UsageError(
-      'there is nothing to import to. Give --url for a running server (WAYMARK_URL does not ' +
-        'choose it), or name the ini file of a data folder by --config.',
-    );
-  }
-  const config = await requireConfig(iniFile, terminal);
+  const config = await targetConfig({ config: iniFile, draft }, terminal);
   const input = linesOf(file, terminal);
   const reader = createLineReader({
     engines: engineNames(config),
@@ -205,6 +211,90 @@ async function importFile(
     await reader.close();
     await store.close();
   }
+}
+
+/** The configuration of the data folder that a command imports into. Throws UsageError. */
+async function targetConfig(
+  {
+    config: iniFile,
+    draft,
+  }: { readonly config?: string | undefined; readonly draft?: string | undefined },
+  terminal: Terminal,
+): Promise<Config> {
+  if (draft !== undefined)
+    throw new UsageError('--draft needs --url: a server imports into drafts.');
+  if (findConfigFile(iniFile, terminal) === undefined) {
+    throw new UsageError(
+      'there is nothing to import to. Give --url for a running server (WAYMARK_URL does not ' +
+        'choose it), or name the ini file of a data folder by --config.',
+    );
+  }
+  return requireConfig(iniFile, terminal);
+}
+
+/** Runs the lines of a file as one batch; resolves to the exit code. */
+async function importBatch(
+  file: string,
+  options: ImportOptions,
+  terminal: Terminal,
+): Promise<number> {
+  if (options.files !== undefined) throw new UsageError('--files does not go with --batch.');
+  const operations = batchOperations(await buffer(linesOf(file, terminal)));
+  const running = options.url === undefined ? batchInFolder : batchAtServer;
+  const report = await running(operations, options, terminal);
+  const { txn, results } = report;
+  for (const [index, { problems = [], error }] of results.slice(0, refusalsKeptMax).entries()) {
+    const name = `operation ${index}`;
+    if (error !== undefined) writeLine(terminal.err, `${name}: ${error.message}`);
+    for (const { message } of problems) writeLine(terminal.err, `${name}: warning: ${message}`);
+  }
+  if (txn !== null) writeLine(terminal.err, `The transaction, to undo this: ${txn}`);
+  writeLine(terminal.out, options.json ? JSON.stringify(report) : batchText(report));
+  return report.failed > 0 ? 1 : 0;
+}
+
+type Batched = BatchReport['report'];
+
+async function batchAtServer(
+  operations: readonly JsonObject[],
+  options: ImportOptions,
+  terminal: Terminal,
+): Promise<Batched> {
+  const api = await apiTargetOf(options, terminal);
+  const { dryRun, draft, strict } = options;
+  const v = { operations, ...(dryRun && { dry: true }) };
+  const answer = await postToApi(api, 'svc1.batch', {
+    type: 'application/json',
+    body: JSON.stringify({ v, ...(draft !== undefined && { draft }) }),
+    timeoutMs: importTimeoutMs,
+    ...(strict && { prefer: 'handling=strict' }),
+  });
+  return answer.data as unknown as Batched;
+}
+
+async function batchInFolder(
+  operations: readonly JsonObject[],
+  options: ImportOptions,
+  terminal: Terminal,
+): Promise<Batched> {
+  const config = await targetConfig(options, terminal);
+  const { server, cluster } = config;
+  const by = 'import';
+  const { report } = await writeInThread({ folder: server.data, cluster }, 'batch', {
+    operations: JSON.stringify(operations),
+    caller: { scopes: new Set(['admin']), keyId: by, rate: undefined, address: unknownAddress },
+    origin: server.publicUrl ?? 'http://localhost',
+    isStrict: options.strict,
+    dry: options.dryRun,
+    settings: batchSettings(config),
+    ...{ by, vk: undefined },
+  });
+  return report;
+}
+
+function batchText({ done, inserted, edited, unchanged, failed }: Batched): string {
+  const counts = `inserted ${inserted}, edited ${edited}, unchanged ${unchanged}`;
+  return done ? counts : `dry run: ${counts}, failed ${failed}`;
 }
 
 /** Counts of all lines; only the first refused lines and problems are listed. */

@@ -241,7 +241,10 @@ function parseLine(text: string): ParsedLine {
   if (family === undefined) {
     const name = JSON.stringify(a).slice(0, 80);
     const known = [...inserts.keys()].join(', ');
-    throw new Failure('invalid', `${name} cannot be imported, only ${known}.`);
+    throw new Failure(
+      'invalid',
+      `${name} cannot be imported, only ${known}. A batch has edits and events, too.`,
+    );
   }
   const v: Json | undefined = a === undefined ? fields : row.v;
   if (!isJsonObject(v)) throw new Failure('invalid', 'v must be an object of fields.');

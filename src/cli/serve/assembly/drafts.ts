@@ -121,7 +121,7 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
     pageRows: createPageRows(rowParts),
     rendered: rendered(),
   });
-  const { revertInThread, importInThread, ...others } = parts();
+  const { revertInThread, importInThread, batchInThread, ...others } = parts();
   const ofDraft: OperationParts = {
     ...others,
     store,
@@ -132,6 +132,7 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
     pastRows: (moment) => createPastRows(rowParts, moment),
     revertInThread: (request) => revertInThread({ ...request, draft: draft.id }),
     importInThread: (request) => importInThread({ ...request, draft: draft.id }),
+    batchInThread: (request) => batchInThread({ ...request, draft: draft.id }),
   };
   const bound = given.withHosts(bindOperations(inDrafts, ofDraft), ofDraft);
   const operations = bound.map((one) => refuseHosted(one, store));

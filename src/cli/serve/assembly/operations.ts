@@ -4,6 +4,7 @@ import {
   type Execute,
   type ExecuteParts,
 } from '../../../core/operations/execute.ts';
+import { batchSettings } from '../../../modules/batch/batch-parts.ts';
 import { variantWidths } from '../../../modules/assets/limits.ts';
 import type { Authenticate } from '../../../core/operations/keys/authenticate.ts';
 import { queueRows } from '../../../modules/nodes/operations/taken-rows.ts';
@@ -33,7 +34,7 @@ import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { Visitors } from '../../../modules/visitors/visitor.ts';
 import { createSecret } from '../../../modules/webhooks/sign.ts';
-import { writeInThread } from '../../../core/operations/reviewed/write-thread.ts';
+import { writeInThread } from '../write-thread.ts';
 import type { AppContext, CallerContext } from './context.ts';
 import type { Drafts, DraftsParts } from './drafts.ts';
 import type { SourceAccess } from './transport.ts';
@@ -95,6 +96,8 @@ export function composeParts(
     configuredTables: new Set(config.tables.map(({ name }) => name)),
     revertInThread: (request) => writeInThread(written, 'revert', request),
     importInThread: (request) => writeInThread(written, 'import', request),
+    batchInThread: (request) =>
+      writeInThread(written, 'batch', { ...request, settings: batchSettings(config) }),
     publishInThread: (request) => writeInThread(written, 'publish', request),
     undoInThread: (request) => writeInThread(written, 'undo', request),
     siteOf: (draft) => drafts.site(draft),

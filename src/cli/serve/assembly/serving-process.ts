@@ -85,7 +85,7 @@ import type {
 } from '../../../modules/status/server-status.ts';
 import { stateVersions } from '../../../modules/status/state-versions.ts';
 import { packageFolder, version } from '../../../core/values/version.ts';
-import { writeInThread } from '../../../core/operations/reviewed/write-thread.ts';
+import { writeInThread } from '../write-thread.ts';
 import type { Deliverer } from '../../../modules/webhooks/deliverer.ts';
 import { deliveryHandOverMs } from '../../../modules/webhooks/limits.ts';
 

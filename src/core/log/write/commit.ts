@@ -1,6 +1,7 @@
 import { Failure } from '../../values/failure.ts';
 import { spanned } from '../../report/trace.ts';
 import type { Databases } from '../databases.ts';
+import { keyOf } from '../encoding.ts';
 import { commitQueueMax } from '../limits.ts';
 import { storedAt } from '../reads.ts';
 import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
@@ -47,11 +48,13 @@ interface CommitParts {
   readonly writer: LogWriter;
   readonly now: () => number;
   readonly newId: () => string;
+  /** The id of the transaction of a commit; by default, each has a new one. */
+  readonly txn?: () => string;
 }
 
 /** Creates `Store.commit`, which decides on a write inside a transaction of the writer. */
 export function createCommit(parts: CommitParts): Store['commit'] {
-  const { databases, reads, writer, now, newId } = parts;
+  const { databases, reads, writer, now, newId, txn = newId } = parts;
   const timeOf = cachedTimes();
   return (author, decide) => {
     const given = typeof author === 'string' ? { by: author } : author;
@@ -69,7 +72,7 @@ export function createCommit(parts: CommitParts): Store['commit'] {
       };
       const decided = time();
       const { drafts, answer, dtu_txn = decided } = decide(reads);
-      const stamp = { ...given, txn: newId(), dtu_txn, dtu_stored: time() };
+      const stamp = { ...given, txn: txn(), dtu_txn, dtu_stored: time() };
       const { tables } = tail;
       const order = { ...stamp, firstSeq: seq + 1, newEventId: newId, tables };
       const plan = planWrites(reads, drafts, order);
@@ -117,6 +120,34 @@ export function createLocalWriter(databases: Databases, queue: WriteQueue): LogW
           return { result, bytes };
         };
       }),
+  };
+}
+
+/**
+ * The writer of a transaction that is open already: it puts each decision at once, so that the next
+ * one sees it. All rows belong to `txn`.
+ */
+export function createHeldWriter(databases: Databases, txn: string): LogWriter {
+  let tail: LogTail | undefined;
+  let first: number | undefined;
+  return {
+    length: 0,
+    // The write is done when this returns: a promise of its own would let other code run between.
+    write: (decide) => {
+      try {
+        const { plan, result } = decide(tail);
+        putWrites(databases, plan);
+        const { steps, firstSeq } = plan;
+        if (steps.length > 0) {
+          first ??= firstSeq;
+          databases.txn.putSync(keyOf(txn), `${first} ${firstSeq + steps.length - 1}`);
+          tail = tailAfter(plan);
+        }
+        return Promise.resolve(result);
+      } catch (error) {
+        return Promise.reject(error as Error);
+      }
+    },
   };
 }
 

@@ -5,15 +5,17 @@ import type { Caller } from '../../values/key.ts';
 /**
  * What an operation does for a key that is bound to a part of the site
  * (docs/design/failures.md#bound-keys): `inside` limits itself to that part, `open` tells and
- * changes nothing of the site, and `refused` is about more than one place.
+ * changes nothing of the site, `each` runs other operations, which limit themselves, and `refused`
+ * is about more than one place.
  */
-type BoundBehaviour = 'inside' | 'open' | 'refused';
+type BoundBehaviour = 'inside' | 'open' | 'each' | 'refused';
 
 /**
  * The behaviour of each operation. The guard refuses one without an entry, and a test finds it:
  * test/core/operations/bounds/operations.test.ts.
  */
 export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
+  'svc1.batch': 'each',
   ...ofFamily('userinterface', 'inside', [
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'import', 'subscribe', 'follow', 'tree'],
     ...[

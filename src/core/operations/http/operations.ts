@@ -46,18 +46,23 @@ interface OperationRequest {
 /** The operation at a breadcrumb's own address. */
 export const linkName = 'svc1.userinterface.link.htm';
 
+/** The operation that runs others, and is of no family. */
+const batchName = 'svc1.batch';
+
 /**
- * Returns the operation that a path below `/svc1` names: `/userinterface/read`, or the dotted
- * `/userinterface.link.htm`.
+ * Returns the operation that a path below `/svc1` names: `/userinterface/read`, `/batch`, or the
+ * dotted `/userinterface.link.htm`.
  */
 export function operationName(path: string): string | undefined {
   if (path === '/userinterface.link.htm' || path === '/userinterface/link.htm') return linkName;
+  if (path === '/batch') return batchName;
   const match = /^\/([a-z]+)\/([a-z_]+)$/.exec(path);
   return match === null ? undefined : `svc1.${match[1] ?? ''}.${match[2] ?? ''}`;
 }
 
 /** The path of an operation over HTTP; that of websockets for a text that names none. */
 export function operationPath(name: string, base: string): string {
+  if (name === batchName) return `${base}/svc1/batch`;
   const [, family, rest] = /^svc1\.([a-z]+)\.([a-z_]+|link\.htm)$/.exec(name) ?? [];
   return `${base}/svc1/${family === undefined || rest === undefined ? 'ws' : `${family}/${rest}`}`;
 }
@@ -222,10 +227,12 @@ function requireMethod(operation: Operation, method: string): void {
  * longer than one that only reads.
  */
 export function operationBytesMax(
-  { effect, scope }: Pick<Operation, 'effect' | 'scope'>,
+  { name, effect, scope }: Pick<Operation, 'name' | 'effect' | 'scope'>,
   caller: Caller,
 ): number {
-  const isLarge = effect === 'writes' && scope !== undefined && canWrite(caller);
+  // The operations of a batch have scopes.
+  const hasScope = scope !== undefined || name === batchName;
+  const isLarge = effect === 'writes' && hasScope && canWrite(caller);
   return isLarge ? operationBodyBytesMax : readBodyBytesMax;
 }
 

@@ -2,27 +2,30 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { inspect } from 'node:util';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { newId, now } from '../../values/clock.ts';
-import { Failure, failureFrom, type FailureCode } from '../../values/failure.ts';
-import { SharedLimit } from '../../fair/shared-limit.ts';
-import { largeWritesWaitingMax, largeWriteWaitMs } from '../limits.ts';
-import { silentLog } from '../../report/log.ts';
-import { openData } from '../../../cli/open-data.ts';
-import type { Config } from '../../config/config.ts';
-import { draftStore, openDraftNamed } from '../../../modules/drafts/log/draft-store.ts';
-import type { Store } from '../../log/store.ts';
-import { createSecret } from '../../../modules/webhooks/sign.ts';
-import { runRevert } from '../records/invalidate.ts';
-import type { RevertRequest } from '../records/revert.ts';
-import { runPublish, type PublishRequest } from '../../../modules/drafts/operations/publish.ts';
-import type { WriteReport } from '../records/commit-once.ts';
-import { runUndo, type UndoRequest } from '../../../modules/drafts/operations/undo.ts';
-import { recordFamilies } from '../../../modules.ts';
+import { newId, now } from '../../core/values/clock.ts';
+import { Failure, failureFrom, type FailureCode, type Problem } from '../../core/values/failure.ts';
+import { SharedLimit } from '../../core/fair/shared-limit.ts';
+import { largeWritesWaitingMax, largeWriteWaitMs } from '../../core/operations/limits.ts';
+import { silentLog } from '../../core/report/log.ts';
+import { openData } from '../open-data.ts';
+import type { Config } from '../../core/config/config.ts';
+import { draftStore, openDraftNamed } from '../../modules/drafts/log/draft-store.ts';
+import type { Store } from '../../core/log/store.ts';
+import { createSecret } from '../../modules/webhooks/sign.ts';
+import { runRevert } from '../../core/operations/records/invalidate.ts';
+import type { RevertRequest } from '../../core/operations/records/revert.ts';
+import { runPublish, type PublishRequest } from '../../modules/drafts/operations/publish.ts';
+import type { WriteReport } from '../../core/operations/records/commit-once.ts';
+import { runUndo, type UndoRequest } from '../../modules/drafts/operations/undo.ts';
+import { batched, recordFamilies } from '../../modules.ts';
+import { createBatchParts, type BatchSettings } from '../../modules/batch/batch-parts.ts';
+import { runBatch, type BatchReport, type BatchRequest } from '../../modules/batch/run-batch.ts';
+import { bindOperations } from '../../core/operations/operation.ts';
 import {
   runImport,
   type ImportResult,
   type ImportRequest,
-} from '../../../modules/transfer/import-operation.ts';
+} from '../../modules/transfer/import-operation.ts';
 
 /** The kinds of large writes. */
 interface LargeWrites {
@@ -30,6 +33,10 @@ interface LargeWrites {
   readonly undo: { readonly request: UndoRequest; readonly result: WriteReport };
   readonly revert: { readonly request: RevertRequest; readonly result: WriteReport };
   readonly import: { readonly request: ImportRequest; readonly result: ImportResult };
+  readonly batch: {
+    readonly request: BatchRequest & { readonly settings: BatchSettings };
+    readonly result: BatchReport;
+  };
 }
 
 type Kind = keyof LargeWrites;
@@ -52,13 +59,15 @@ type Message =
       readonly code: FailureCode;
       readonly message: string;
       readonly field: string | undefined;
+      readonly problems: readonly Problem[] | undefined;
       readonly cause: string | undefined;
     };
 
 /**
- * Runs a large invalidate, import, publication or undo in a thread of its own, with a store of its
- * own on the same folder, so that a hundred thousand rows delay no page. Rejects as runRevert,
- * runImport, runPublish and runUndo do, or with `unavailable` if several wait already.
+ * Runs a batch, or a large invalidate, import, publication or undo, in a thread of its own, with a
+ * store of its own on the same folder, so that a hundred thousand rows delay no page. Rejects as
+ * runRevert, runImport, runPublish, runUndo and runBatch do, or with `unavailable` if several wait
+ * already.
  */
 export async function writeInThread<K extends Kind>(
   { folder, cluster }: { readonly folder: string; readonly cluster: Config['cluster'] },
@@ -84,9 +93,10 @@ async function runInThread<K extends Kind>(
   const worker = new Worker(new URL(import.meta.url), { workerData });
   const [message] = (await once(worker, 'message')) as [Message];
   if ('result' in message) return message.result;
-  const { code, field, cause } = message;
+  const { code, field, problems, cause } = message;
   throw new Failure(code, message.message, {
     ...(field !== undefined && { field }),
+    ...(problems !== undefined && { problems }),
     ...(cause !== undefined && { cause: new Error(cause) }),
   });
 }
@@ -98,8 +108,9 @@ async function work(job: Job['largeWrite']): Promise<Message> {
     store = await openData(job.folder, { cluster });
     return { result: await runWrite(store, job) };
   } catch (thrown) {
-    const { code, message, field, cause } = failureFrom(thrown);
-    return { code, message, field, cause: cause === undefined ? undefined : inspect(cause) };
+    const { code, message, field, problems, cause } = failureFrom(thrown);
+    const inspected = cause === undefined ? undefined : inspect(cause);
+    return { code, message, field, problems, cause: inspected };
   } finally {
     await store?.close();
   }
@@ -111,11 +122,21 @@ async function runWrite(
 ): Promise<LargeWrites[Kind]['result']> {
   if (kind === 'publish') return runPublish({ store, newId, now }, request as PublishRequest);
   if (kind === 'undo') return runUndo({ store }, request as UndoRequest);
+  if (kind === 'batch') {
+    const { settings, ...given } = request as LargeWrites['batch']['request'];
+    return runBatch(store, given, (target) =>
+      bindOperations(batched, createBatchParts(target, settings, newSecret)),
+    );
+  }
   const { draft } = request as RevertRequest | ImportRequest;
   const changed = draft === undefined ? store : draftStore(store, openDraftNamed(store, draft));
   if (kind === 'revert') return revert(changed, request as RevertRequest);
-  const parts = { store: changed, newId, newSecret: () => createSecret(randomBytes) };
+  const parts = { store: changed, newId, newSecret };
   return runImport(parts, request as ImportRequest);
+}
+
+function newSecret(): string {
+  return createSecret(randomBytes);
 }
 
 async function revert(store: Store, request: RevertRequest): Promise<WriteReport> {

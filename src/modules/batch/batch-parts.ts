@@ -1,0 +1,87 @@
+import { silentLog } from '../../core/report/log.ts';
+import { privatePlace } from '../../core/config/addresses.ts';
+import type { Config } from '../../core/config/config.ts';
+import type { Store } from '../../core/log/store.ts';
+import { newId, now } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { parseCidr } from '../../core/values/network/cidr.ts';
+import { builtInEngines } from '../rules/rule.ts';
+import type { RuleParts } from '../rules/operations/rule-family.ts';
+import type { RowParts } from '../tables/rows/row-family.ts';
+import type { TableParts } from '../tables/operations/table-family.ts';
+import type { EventParts } from '../webhooks/operations/events.ts';
+import type { HookParts } from '../webhooks/operations/hook-family.ts';
+import type { Node } from '../webhooks/hook.ts';
+import type { ViewConfig } from '../rules/operations/rule-view.ts';
+
+/** The configuration that the operations of a batch need, as data for another thread. */
+export interface BatchSettings {
+  readonly base: string;
+  readonly publicUrl: string | undefined;
+  readonly engines: ViewConfig['engines'];
+  readonly accessNames: readonly string[];
+  readonly configuredTables: readonly string[];
+  /** Networks as texts: a parsed one would lose its class on the way. */
+  readonly allowPrivate: readonly string[];
+  readonly webhookAllowPrivate: readonly string[];
+  readonly node: Node;
+}
+
+/** The settings of a configuration. */
+export function batchSettings(config: Config): BatchSettings {
+  const { server, engines, access, tables, fetch, webhook, node } = config;
+  const texts = (places: readonly { readonly text: string }[]): readonly string[] =>
+    places.map(({ text }) => text);
+  return {
+    base: server.base,
+    publicUrl: server.publicUrl,
+    engines: engines.map(({ name, script, reference }) => ({ name, script, reference })),
+    accessNames: access.map(({ name }) => name),
+    configuredTables: tables.map(({ name }) => name),
+    allowPrivate: texts(fetch.allowPrivate),
+    webhookAllowPrivate: texts(webhook.allowPrivate),
+    node: { name: node.name, role: node.role },
+  };
+}
+
+/** The parts of the operations of a batch, in its thread. */
+export function createBatchParts(
+  store: Store,
+  settings: BatchSettings,
+  newSecret: () => string,
+): RuleParts & HookParts & TableParts & RowParts & EventParts {
+  const { base, publicUrl, engines, accessNames, configuredTables, node } = settings;
+  const places = settings.allowPrivate.flatMap((text) => {
+    const read = privatePlace(text);
+    return 'value' in read ? [read.value] : [];
+  });
+  return {
+    ...{ store, newId, now, newSecret, node, log: silentLog, queuesEvents: false },
+    engines: new Set([...builtInEngines, ...engines.map(({ name }) => name)]),
+    accessNames: new Set(accessNames),
+    configuredTables: new Set(configuredTables),
+    allowPrivate: places,
+    webhookAllowPrivate: settings.webhookAllowPrivate.flatMap((text) => parseCidr(text) ?? []),
+    view: { base, publicUrl, engines, schemaOf: (name) => store.table(name)?.table.schema },
+    // The thread that serves has the files of the site, and compares with them afterwards.
+    site: {
+      hasFile: () => false,
+      explain() {
+        throw new TypeError('a batch explains nothing');
+      },
+    },
+    isOwnOrigin: (origin) => origin === publicUrl,
+    anonymousWrites: {
+      count() {
+        throw new Failure('forbidden', 'A batch writes rows with the scope record.write only.', {
+          field: 'table',
+        });
+      },
+      discard: () => undefined,
+      metrics: () => [],
+    },
+    revertInThread() {
+      throw new TypeError('a batch reverts nothing');
+    },
+  };
+}
