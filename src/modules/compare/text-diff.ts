@@ -48,7 +48,7 @@ function shortened(line: string): string {
 
 function unifiedDiff(one: string, other: string): string | undefined {
   if (Math.max(one.length, other.length) > diffTextCharactersMax) return undefined;
-  // The time grows with lines times edits. A limit of time would make the answer depend on the load.
+  // The time grows with lines times edits. A limit of time would let the load decide the answer.
   const lineCount = Math.max(one.split('\n').length, other.split('\n').length);
   const patch = loadDiff().structuredPatch('', '', one, other, '', '', {
     context: 2,
