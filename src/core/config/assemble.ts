@@ -31,7 +31,7 @@ interface Inputs {
 /** Makes the frozen configuration of an ini text that has no problems. */
 export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
   const { file, folder, hostName } = inputs;
-  const { tls, auth } = ini;
+  const { auth } = ini;
   const jwks = auth.values.jwt_jwks;
   return frozen({
     file,
@@ -39,14 +39,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     privatePaths: inputs.privatePaths ?? [],
     variables: ini.variables,
     server: serverOf(ini, inputs),
-    tls: {
-      certificates: [tls, ...ini.hosts].flatMap((section) => certificateOf(section, folder)),
-      acme: {
-        hosts: ini.hosts.filter(({ values }) => values.acme).map(({ name }) => name),
-        ...fieldsOfKeys(acmeKeys, tls.values, folder),
-      },
-      ...fieldsOfKeys(tlsKeys, tls.values, folder),
-    },
+    tls: tlsOf(ini, folder),
     disk: mountsOf(ini, inputs),
     proxies: proxiesOf(ini, folder),
     headers: ini.headerRules.map(({ keys, fields }) => ({
@@ -99,6 +92,17 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     log: logOf(ini, folder),
     telemetry: fieldsOf('telemetry', ini.telemetry, folder),
   });
+}
+
+function tlsOf({ tls, hosts }: ParsedIni, folder: string): Config['tls'] {
+  return {
+    certificates: [tls, ...hosts].flatMap((section) => certificateOf(section, folder)),
+    acme: {
+      hosts: hosts.filter(({ values }) => values.acme).map(({ name }) => name),
+      ...fieldsOfKeys(acmeKeys, tls.values, folder),
+    },
+    ...fieldsOfKeys(tlsKeys, tls.values, folder),
+  };
 }
 
 /** The values of a section by their names in the configuration, with absolute paths. */

@@ -15,7 +15,7 @@ async function draftOf(store: Store, rows: number) {
     [drafter, ['read', 'draft', 'publish']],
   ] as const) {
     const data = { name: id, scopes, hash: id };
-    await commit(store, { family: 'key', id, action: 'insert', data: data as never });
+    await commit(store, { family: 'key', id, action: 'insert', data });
   }
   await commit(store, { family: 'draft', id: 'd', action: 'insert', data: { name: 'd' } });
   const draft = store.draft('d');

@@ -48,14 +48,10 @@ export interface AppInstance {
 
 /** Creates the immutable instance that answers requests with a configuration. */
 export function compose(config: Config, context: AppContext): AppInstance {
-  const { store, version, content, callers } = context;
+  const { store, version, callers, content } = context;
   const { publicFiles, ownFiles, consoleFiles, rules, compressors } = content;
   const { base, publicUrl } = config.server;
-  const disk = createDisk({
-    mounts: config.disk,
-    privatePaths: privatePathsOf(config),
-    ...{ compressors, now },
-  });
+  const disk = createDisk({ ...filesOf(config), compressors, now });
   const tracing = composeTracing(config, context);
   const access = composeSourceAccess(config, context.sources, tracing.dialler);
   const { dialler, diallers, checks } = access;
@@ -120,6 +116,13 @@ export function compose(config: Config, context: AppContext): AppInstance {
       diallers.cut();
     },
   };
+}
+
+/** What the mounts of the ini file serve, and what none of them may. */
+function filesOf(
+  config: Config,
+): Pick<Parameters<typeof createDisk>[0], 'mounts' | 'privatePaths'> {
+  return { mounts: config.disk, privatePaths: privatePathsOf(config) };
 }
 
 function hookAttempt(dialler: Dialler, version: string): DeliveryAttempt {
