@@ -145,7 +145,7 @@ export function createHeldWriter(databases: Databases, txn: string): LogWriter {
         }
         return Promise.resolve(result);
       } catch (error) {
-        return Promise.reject(error as Error);
+        return Promise.reject(error);
       }
     },
   };
