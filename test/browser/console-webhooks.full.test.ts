@@ -114,6 +114,8 @@ suite('the webhooks of the console', () => {
     const [{ name, frequency, headers, id }] = rows;
     assert.deepEqual([name, headers], [undefined, { 'X-Form': 'x' }]);
     assert.equal(frequency.every, '5m');
+    await site.call('svc1.event.insert', { type: 'stock.level_changed', data: {} });
+    await page.getByText('The next batch leaves in').waitFor();
     const { digest } = (await site.call('svc1.webhook.invalidate', { id })).data;
     await site.call('svc1.webhook.invalidate', { id, confirm: digest });
   });

@@ -8,6 +8,8 @@ export const connectTimeoutCode = 'WAYMARK_CONNECT_TIMEOUT';
 export const timeoutCode = 'WAYMARK_TIMEOUT';
 /** The code of brokenAnswer(). */
 export const malformedCode = 'WAYMARK_MALFORMED';
+/** The code of headTooLarge(). */
+export const headerCode = 'WAYMARK_HEADER';
 /** The code of notCarried(). */
 export const requestCode = 'WAYMARK_REQUEST';
 
@@ -82,6 +84,11 @@ export function notCarried(what = 'a field, the method or the target'): Error {
 /** The error of a response that is not HTTP/1.1. */
 export function brokenAnswer(): Error {
   return withCode('The response is malformed.', malformedCode);
+}
+
+/** The error of a response whose header section exceeds the limit. */
+export function headTooLarge(): Error {
+  return withCode('The header section of the response is too large.', headerCode);
 }
 
 function withCode(message: string, code: string): Error {

@@ -2,6 +2,7 @@ import { Failure } from '../values/failure.ts';
 import {
   closedCode,
   connectTimeoutCode,
+  headerCode,
   malformedCode,
   requestCode,
   timeoutCode,
@@ -51,6 +52,7 @@ const codes: ReadonlyMap<string, ProblemCode> = new Map([
   ...named('broken', `${closedCode} ECONNRESET EPIPE`),
   ...named('request', requestCode),
   ...named('malformed', malformedCode),
+  ...named('header', headerCode),
   ...named('name', 'ENOTFOUND EAI_AGAIN EAI_FAIL EAI_NONAME ENODATA ESERVFAIL'),
   ...named('tls', 'EPROTO HOSTNAME_MISMATCH INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED'),
 ]);

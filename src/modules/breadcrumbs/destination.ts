@@ -34,7 +34,8 @@ interface RedirectTarget {
   readonly location: string | undefined;
 }
 
-const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+/** The statuses of a redirect to a target (RFC 9110 §15.4). */
+export const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
 /** The destination of a branch; its own status overrides that of the rule. */
 export function destinationOf(

@@ -3,7 +3,7 @@ import {
   diffCharactersMax,
   diffEditsMax,
   diffLineCharactersMax,
-  diffMs,
+  diffStepsMax,
   diffTextCharactersMax,
 } from '../drafts/operations/limits.ts';
 
@@ -48,8 +48,11 @@ function shortened(line: string): string {
 
 function unifiedDiff(one: string, other: string): string | undefined {
   if (Math.max(one.length, other.length) > diffTextCharactersMax) return undefined;
+  // The time grows with lines times edits. A limit of time would let the load decide the answer.
+  const lineCount = Math.max(one.split('\n').length, other.split('\n').length);
   const patch = loadDiff().structuredPatch('', '', one, other, '', '', {
-    ...{ context: 2, maxEditLength: diffEditsMax, timeout: diffMs },
+    context: 2,
+    maxEditLength: Math.min(diffEditsMax, Math.floor(diffStepsMax / lineCount)),
   });
   if (patch === undefined) return undefined;
   let shown = '';

@@ -65,6 +65,17 @@ const handling: ReadonlyMap<string, 'drop' | 'ifPassed'> = new Map<string, 'drop
 ]);
 /** Fields that enginedata.headers cannot set: framing, and Via, which detects loops. */
 const notOverridden = new Set(['content-length', 'expect', 'via']);
+/** Whether a rule cannot set a field of its requests, by its lower-case name. */
+export function isNeverSet(name: string): boolean {
+  return hopByHop.has(name) || isOfProxy(name) || notOverridden.has(name);
+}
+
+/** What happens to a field of a client, by its lower-case name; undefined: it is forwarded. */
+export function requestHandling(name: string): 'drop' | 'ifPassed' | undefined {
+  const isDropped = name.startsWith('x-forwarded-') || isOfProxy(name);
+  return handling.get(name) ?? (isDropped ? 'drop' : undefined);
+}
+
 /** The parts of a request that the fields for its source are made of. */
 export type ForwardedRequest = TemplateRequest & Pick<ContentRequest, 'version'>;
 
@@ -195,7 +206,7 @@ export function forwardsField(plan: FetchPlan, name: string): boolean {
 /** Whether the rule sets a field, in place of the client's or this server's value. */
 function isOverridden(name: string, { headers }: FetchPlan): boolean {
   if (headers.size === 0 || !headers.has(name)) return false;
-  return !hopByHop.has(name) && !isOfProxy(name) && !notOverridden.has(name);
+  return !isNeverSet(name);
 }
 
 function addForwardedFields(

@@ -1,7 +1,13 @@
 import { fieldLines, type FieldList } from '../../core/http/reply.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import type { FetchPlan } from './fetch-plan.ts';
-import { connectionOptions, hopByHop, isForbiddenTrailer, isOfProxy } from './request-fields.ts';
+import {
+  connectionOptions,
+  hopByHop,
+  isForbiddenTrailer,
+  isOfProxy,
+  requestHandling,
+} from './request-fields.ts';
 import {
   rewriteCookie,
   rewriteLinks,
@@ -63,6 +69,14 @@ const handling: ReadonlyMap<string, Handling> = new Map<string, Handling>([
   ['service-worker-allowed', rewriteWorkerScope],
   ['set-cookie', rewriteCookie],
 ]);
+
+/** Whether `pass` cannot make a field travel, in requests or answers, by its lower-case name. */
+export function isNeverPassed(name: string): boolean {
+  const [request, response] = [requestHandling(name), handling.get(name)];
+  const isDecided =
+    request === 'ifPassed' || response === 'ifPassed' || response === 'ifWholeOrigin';
+  return !isDecided && (request === 'drop' || response === 'drop');
+}
 
 /** Whether browsers apply a field, by its lower-case name, to more than its own page. */
 export function affectsWholeOrigin(name: string): boolean {

@@ -70,15 +70,21 @@ export function matchingOrigin({ origin, _unknowns_: unknowns }: Omit<Rule, 'id'
 export const unmatchableOrigin = '';
 
 /**
- * The access section that protects the answers of a rule; undefined for none. `unknownSection` for
- * a rule whose `access` is not valid and waits in `_unknowns_`: a mistake must not open a page.
+ * The access section that protects the answers of a rule; undefined for none. A section that did
+ * not exist at the write waits in `_unknowns_`, and protects the rule from when it exists. Another
+ * value there stands for `unknownSection`: a mistake must not open a page.
  */
 export function accessOf({
   access,
   _unknowns_: unknowns,
 }: Pick<Rule, 'access' | '_unknowns_'>): string | undefined {
-  return unknowns?.access === undefined ? access : unknownSection;
+  const waiting = unknowns?.access;
+  if (waiting === undefined) return access;
+  return typeof waiting === 'string' && sectionName.test(waiting) ? waiting : unknownSection;
 }
+
+/** The names that a section of the ini file can have. */
+const sectionName = /^[A-Za-z0-9_-]{1,64}$/;
 
 /** The name of a section that no ini file has. */
 export const unknownSection = '';

@@ -153,7 +153,7 @@ function readLine(
   const hashes = hashRequest(`${family}.insert`, v);
   const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
   if (family === 'table' || family === 'record') return unplacedLine({ family, v, vk, hashes });
-  const place = family === 'webhook' ? placeHook : placeRule(engines);
+  const place = family === 'webhook' ? placeHook : placeRule({ engines, accessNames });
   const data = isExported ? restored(v, place) : place(v);
   if (family === 'userinterface') requirePlace(data);
   // Fields that wait in an exported record are no mistakes of this import.
@@ -272,8 +272,8 @@ function parseObject(text: string): JsonObject {
 /** Places the fields of a line, and returns the data of its insert. */
 type Place = (sent: JsonObject) => JsonObject;
 
-function placeRule(engines: ReadonlySet<string>): Place {
-  return (sent) => placeRuleFields({ current: undefined, sent }, { engines });
+function placeRule(checks: Pick<LineChecks, 'engines' | 'accessNames'>): Place {
+  return (sent) => placeRuleFields({ current: undefined, sent }, checks);
 }
 
 const placeHook: Place = (sent) => placeHookFields({ current: undefined, sent });

@@ -1,5 +1,6 @@
 import type { WaymarkEvent } from '../../core/log/events/event.ts';
-import { sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { matchesFilter } from './filter.ts';
 
 /** The HTTP methods of deliveries (docs/design/webhooks.md#registration). */
 export const hookMethods = ['POST', 'PUT', 'PATCH', 'GET', 'DELETE'] as const;
@@ -44,7 +45,7 @@ export interface Hook {
    */
   readonly where?: string;
   readonly frequency: HookFrequency;
-  /** Members that the data of an event must have with equal values. */
+  /** Members that the data of an event must have, with equal values or conditions on them. */
   readonly filter: JsonObject;
   /**
    * Selects events about records by their tables; absent for all tables. The hook also gets events
@@ -172,15 +173,7 @@ function isWanted(
   if (table !== undefined && event.table !== undefined && !table.includes(event.table)) {
     return false;
   }
-  return hasAll(event.data, filter);
-}
-
-function hasAll(data: JsonObject, filter: JsonObject): boolean {
-  return Object.entries(filter).every(([name, value]) => sameJson(value, member(data, name)));
-}
-
-function member(data: JsonObject, name: string): Json | undefined {
-  return Object.hasOwn(data, name) ? data[name] : undefined;
+  return matchesFilter(event.data, filter);
 }
 
 /** Fields that Waymark sets in every delivery, and fields of the message's framing (RFC 9112). */

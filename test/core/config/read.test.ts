@@ -481,6 +481,7 @@ test('an empty ini file gives the defaults', async (context) => {
   assert.deepEqual(await requireIni(file), {
     file,
     includedFiles: [],
+    privatePaths: [join(folder, 'data')],
     variables: {},
     server: {
       listen: [{ kind: 'tcp', scheme: 'http', host: '127.0.0.1', port: 8080 }],

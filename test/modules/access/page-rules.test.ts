@@ -231,15 +231,25 @@ suite('access of page rules', () => {
 });
 
 suite('a page rule with an access section that does not exist', () => {
-  test('is refused when it is written, and kept and named in an import', async (t) => {
+  // §2.1: "Fields that were sent on insert or edit but were not valid at that moment. They are saved
+  // here instead of the request being rejected."
+  test('waits, is closed to everybody and named, also in an import', async (t) => {
     const site = await startSite(t, { ini, files });
     const v = { path: '/page', content: 'a page', access: 'staf' };
-    const refused = await site.call('svc1.userinterface.insert', v);
-    assert.deepEqual(
-      [refused.error?.code, refused.error?.field, refused.error?.message],
-      ['invalid', 'access', 'The ini file has no section [access.staf]. Did you mean staff?'],
-    );
-    const ndjson = JSON.stringify(v);
+    const { data: saved } = await site.call('svc1.userinterface.insert', v);
+    assert.deepEqual([saved.access, saved._unknowns_], [undefined, { access: 'staf' }]);
+    assert.deepEqual(saved.problems, [
+      {
+        field: 'access',
+        reason: 'missing',
+        message:
+          'The ini file has no section [access.staf]. Did you mean staff? The page is closed until then.',
+        suggestion: 'staff',
+      },
+    ]);
+    assert.equal((await ask(site.url, '/page', { headers: ann })).status, 403);
+    await site.call('svc1.userinterface.invalidate', { id: saved.id });
+    const ndjson = JSON.stringify({ ...v, enginecomments: 'imported' });
     const { data } = await site.call('svc1.userinterface.import', { ndjson });
     assert.deepEqual([data.imported, data.unknowns[0].problems[0].reason], [1, 'missing']);
     assert.equal((await ask(site.url, '/page', { headers: ann })).status, 403);
@@ -251,6 +261,20 @@ suite('a page rule with an access section that does not exist', () => {
     assert.match(why.notes.join(), /not valid and waits/);
     await site.call('svc1.userinterface.edit', { id: waiting.data.id, access: null });
     assert.equal((await ask(site.url, '/other')).status, 200);
+  });
+
+  test('is open to those of the section as soon as that exists', async (t) => {
+    const site = await startSite(t, { ini, files });
+    const text = await readFile(site.iniFile, 'utf8');
+    const later = { path: '/later', content: 'later', access: 'later' };
+    const { data } = await site.call('svc1.userinterface.insert', later);
+    assert.deepEqual(data.unknowns, ['access']);
+    assert.equal((await ask(site.url, '/later', { headers: ann })).status, 403);
+    await reload(site, `${text}\n${section.replaceAll('staff', 'later')}`);
+    assert.equal((await ask(site.url, '/later')).status, 401);
+    assert.equal((await ask(site.url, '/later', { headers: ann })).status, 200);
+    const edited = await site.call('svc1.userinterface.edit', { id: data.id, content: 'edited' });
+    assert.deepEqual([edited.data.access, edited.data._unknowns_], ['later', undefined]);
   });
 
   test('refuses for the client alone, beside other sections and without any', async (t) => {

@@ -78,6 +78,13 @@ export function envelopeFromBody(
     return envelopeFromPairs(operation, effect === 'reads' ? filledIn(pairs) : pairs);
   }
   if (text.trim() === '') return envelopeFromPairs(operation, []);
+  if (!isJson && type?.startsWith('multipart/') === true) {
+    throw new Failure(
+      'invalid',
+      `A body of the type ${type} is not taken. Send application/json or ` +
+        `application/x-www-form-urlencoded. ${jsonHint}`,
+    );
+  }
   requireParsable(envelopeOutline(body), effect);
   return envelopeFrom(parseJson(text), a);
 }
@@ -247,7 +254,7 @@ function unknownParameter({ name: a, input, fields }: NamedInput, name: string):
 const envelopeName = /^_(?:v\.|vk$|qk$|prefer$|draft$)/;
 
 interface Tree {
-  [name: string]: string | Tree;
+  [name: string]: string | string[] | Tree;
 }
 
 function putDeep(tree: Tree, name: string, value: string): void {
@@ -262,15 +269,18 @@ function putDeep(tree: Tree, name: string, value: string): void {
   let at = tree;
   for (const part of parts) {
     const next = (at[part] ??= Object.create(null) as Tree);
-    if (typeof next === 'string') throw contradiction(name);
+    if (typeof next === 'string' || Array.isArray(next)) throw contradiction(name);
     at = next;
   }
-  if (at[last] !== undefined) throw contradiction(name);
-  at[last] = value;
+  const before = at[last];
+  if (before === undefined) at[last] = value;
+  else if (typeof before === 'string') at[last] = [before, value];
+  else if (Array.isArray(before)) before.push(value);
+  else throw contradiction(name);
 }
 
 function contradiction(name: string): Failure {
-  return new Failure('invalid', `_v.${name} is given twice, or both as a value and as an object.`, {
+  return new Failure('invalid', `_v.${name} is given both as a value and as an object.`, {
     field: name,
   });
 }

@@ -246,7 +246,10 @@ export class HeadReader {
   read(chunk: Buffer): ReadHead | 'incomplete' | 'too_large' {
     if (this.#collected === undefined) {
       const end = endOfHead(chunk, 0);
-      if (end !== undefined) return headBefore(chunk, end, chunk.subarray(end.next));
+      if (end !== undefined) {
+        if (end.last > headBytesMax) return 'too_large';
+        return headBefore(chunk, end, chunk.subarray(end.next));
+      }
     }
     const collected = (this.#collected ??= Buffer.allocUnsafe(headBytesMax));
     const before = this.#bytes;

@@ -5,7 +5,13 @@ import type { OutgoingRequest, Control, ResponseHandler } from '../outgoing-requ
 import type { HttpVersion } from '../../http/request.ts';
 import type { ConnectionInfo } from '../connection.ts';
 import { hasBrokenOff } from '../connection-end.ts';
-import { brokenAnswer, connectionClosed, isNotCarried, timedOut } from '../failure.ts';
+import {
+  brokenAnswer,
+  connectionClosed,
+  headTooLarge,
+  isNotCarried,
+  timedOut,
+} from '../failure.ts';
 import { RequestContent } from '../request-content.ts';
 import { FramedContent } from './framed-content.ts';
 import { HeadReader, parseResponseHead, type OutgoingHead } from './heads.ts';
@@ -186,7 +192,7 @@ export class Http1Connection implements Control, ConnectionInfo {
     while (rest.length > 0) {
       const read = this.#head.read(rest);
       if (read === 'too_large') {
-        this.#break();
+        this.#break(headTooLarge());
         return;
       }
       if (read === 'incomplete') {
@@ -285,8 +291,8 @@ export class Http1Connection implements Control, ConnectionInfo {
     handler.onResponseEnd(this);
   };
 
-  #break(): void {
-    this.#fail(brokenAnswer());
+  #break(error = brokenAnswer()): void {
+    this.#fail(error);
     this.destroy();
   }
 

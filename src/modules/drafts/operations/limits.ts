@@ -43,7 +43,7 @@ export const comparedDaysDefault = 30;
 /** Characters of two texts, changed lines that it looks for in them, and for how long. */
 export const diffTextCharactersMax = 512 * 1_024;
 export const diffEditsMax = 1_000;
-export const diffMs = 20;
+export const diffStepsMax = 5_000_000;
 /** Characters of a difference, and of each of its lines. */
 export const diffCharactersMax = 4_000;
 export const diffLineCharactersMax = 200;

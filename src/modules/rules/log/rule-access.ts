@@ -1,10 +1,11 @@
-import type { Rule } from '../rule.ts';
+import { accessOf, unknownSection, type Rule } from '../rule.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import type { Reads } from '../../../core/log/store.ts';
 
 /** The key of a rule in `ruleaccess`, if it names an access section. */
-export function ruleAccessKeys({ access, id }: Rule): readonly Buffer[] {
-  return access === undefined ? [] : [Buffer.from(`${access}\0${id}`)];
+export function ruleAccessKeys(rule: Rule): readonly Buffer[] {
+  const name = accessOf(rule);
+  return name === undefined || name === unknownSection ? [] : [Buffer.from(`${name}\0${rule.id}`)];
 }
 
 /** Creates the reads of the access sections that page rules name. */

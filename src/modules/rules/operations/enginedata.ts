@@ -18,6 +18,8 @@ import type { Problem, ProblemReason } from '../../../core/values/failure.ts';
 import { isTarget, type RuleKind } from '../rule.ts';
 import { durationMs } from '../../../core/values/units.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
+import { isNeverSet } from '../../proxy/request-fields.ts';
+import { isNeverPassed } from '../../proxy/response-fields.ts';
 import { problemsMax, waitingMembersMax } from '../../../core/operations/limits.ts';
 import { fetchTimeoutMsMax } from './limits.ts';
 import { createValidators } from '../../../core/operations/schema-validators.ts';
@@ -124,12 +126,39 @@ function wordProblems(
       problems.push(memberProblem(['health_interval'], value, 'out_of_range', words));
     }
   }
+  problems.push(...fieldNameProblems(value, hasProblem));
   if (!isJsonObject(templates) || hasProblem('request_headers')) return problems;
   for (const [name, text] of Object.entries(templates)) {
     const unknown = typeof text === 'string' ? unknownVariable(text) : undefined;
     if (unknown === undefined) continue;
     const words = `has the unknown variable ${unknown}; known are ${variableWords}`;
     problems.push(memberProblem(['request_headers', name], value, 'bad_format', words));
+  }
+  return problems;
+}
+
+/** The problems of names of fields that a source can never get, or that are never passed on. */
+function fieldNameProblems(
+  value: JsonObject,
+  hasProblem: (name: string) => boolean,
+): readonly EnginedataProblem[] {
+  const problems: EnginedataProblem[] = [];
+  for (const member of ['headers', 'request_headers'] as const) {
+    const fields = value[member];
+    if (!isJsonObject(fields) || hasProblem(member)) continue;
+    for (const name of Object.keys(fields)) {
+      if (!isNeverSet(name.toLowerCase())) continue;
+      const words = 'cannot be set: this server sets that field itself, or never sends it';
+      problems.push(memberProblem([member, name], value, 'bad_format', words));
+    }
+  }
+  const { pass } = value;
+  if (!Array.isArray(pass) || hasProblem('pass')) return problems;
+  for (const [at, name] of (pass as readonly string[]).entries()) {
+    if (!isNeverPassed(name.toLowerCase())) continue;
+    const field = `enginedata.pass[${at}]`;
+    const message = `${field} has no effect: ${name} is never passed on.`;
+    problems.push({ problem: { field, reason: 'no_effect', message }, waits: undefined });
   }
   return problems;
 }

@@ -6,12 +6,14 @@ import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../rule.ts';
 import { parseExactDateTime, parseNamedMoment, storedMoment } from '../../../core/values/time.ts';
 import type { NamedMoment } from '../../../core/values/time.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
-import { Failure, failureFrom } from '../../../core/values/failure.ts';
+import { Failure, failureFrom, type ProblemReason } from '../../../core/values/failure.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
 import { customHeadersMax } from '../../../core/config/limits.ts';
+import { kindSchemas } from './kind-schemas.ts';
+import { engineSchemas } from './enginedata.ts';
 import { answerFieldName, fieldValue } from '../../../core/config/headers.ts';
 import { plainName } from '../../../core/config/values.ts';
-import { unknownVariable } from '../../../core/http/field-template.ts';
+import { unknownVariable, variableWords } from '../../../core/http/field-template.ts';
 import {
   contentBytesMax,
   enginedataBytesMax,
@@ -26,6 +28,8 @@ export interface Placing {
   readonly kind: RuleKind;
   readonly engine: string | undefined;
   readonly engines: ReadonlySet<string>;
+  /** Names of the access sections; undefined if they are not known. */
+  readonly accessNames?: ReadonlySet<string> | undefined;
   /** Whether the values are those of a form or query, in which a numeral is a number. */
 }
 
@@ -137,8 +141,15 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
   ['rve', number('a number', parseFinite)],
   [
     'access',
-    text(ruleKinds, 'the name of a section [access.<name>] of the ini file', (value) =>
-      typeof value === 'string' && 'value' in plainName(value) ? value : undefined,
+    text(
+      ruleKinds,
+      'the name of a section [access.<name>] of the ini file',
+      (value, { accessNames }) =>
+        typeof value === 'string' &&
+        'value' in plainName(value) &&
+        accessNames?.has(value) !== false
+          ? value
+          : undefined,
     ),
   ],
   ['from', text(ruleKinds, momentExpected, parseLimit)],
@@ -209,13 +220,46 @@ function parseContentType(value: Json): string | undefined {
 
 /** The fields of a form or query, in which every value is a text, as JSON has them. */
 export function ruleFieldsFromText(sent: JsonObject): JsonObject {
-  const { httpresponse, rve } = sent;
+  const { httpresponse, rve, enginedata } = sent;
   const [status, order] = [numeral(httpresponse), numeral(rve)];
   return {
     ...sent,
     ...(parseStatus(status) !== undefined && { httpresponse: status }),
     ...(parseFinite(order) !== undefined && { rve: order }),
+    ...(isJsonObject(enginedata) && {
+      enginedata: valueFromText(enginedata, { properties: enginedataProperties(sent) }),
+    }),
   };
+}
+
+/** The schemas of members of enginedata; of every kind and engine if an edit names none. */
+function enginedataProperties({ kind, engine }: JsonObject): JsonObject {
+  const own = [
+    typeof kind === 'string' ? kindSchemas[kind as RuleKind] : undefined,
+    typeof engine === 'string' ? engineSchemas.get(engine) : undefined,
+  ].filter((schema) => schema !== undefined);
+  const schemas = own.length > 0 ? own : [...Object.values(kindSchemas), ...engineSchemas.values()];
+  const all: JsonObject = {};
+  return Object.assign(all, ...schemas.map(({ properties }) => properties));
+}
+
+/** A value of a form or query; a schema says which texts are lists, numbers and switches. */
+function valueFromText(value: Json, schema: Json | undefined): Json {
+  if (!isJsonObject(schema)) return value;
+  const { type, properties, items } = schema;
+  if (typeof value === 'string') {
+    if (type === 'array') return [valueFromText(value, items)];
+    if (type === 'boolean') return value === 'true' || (value === 'false' ? false : value);
+    return type === 'integer' || type === 'number' ? (numeral(value) ?? value) : value;
+  }
+  if (Array.isArray(value)) return value.map((one: Json) => valueFromText(one, items));
+  if (!isJsonObject(value) || !isJsonObject(properties)) return value;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, member]) => [
+      name,
+      valueFromText(member, Object.hasOwn(properties, name) ? properties[name] : undefined),
+    ]),
+  );
 }
 
 function numeral(value: Json | undefined): Json {
@@ -235,23 +279,38 @@ function parseStatus(value: Json): number | undefined {
     : undefined;
 }
 
-/** Undefined if a name or value of them is not valid. */
+/** Undefined if a name or value of them is not valid: see placeHeaders. */
 function parseRuleHeaders(value: Json): JsonObject | undefined {
   if (!isJsonObject(value)) return undefined;
-  const lines = Object.entries(value).flatMap(([written, given]) => {
-    const name = written.replace(/\[\]$/, '');
-    return [given].flat().map((text) => ({ name, text }));
-  });
   refuseOver('headers', Buffer.byteLength(JSON.stringify(value)), ruleHeadersBytesMax);
-  const isValid = lines.every(
-    ({ name, text: one }) =>
-      'value' in answerFieldName(name) &&
-      typeof one === 'string' &&
-      'value' in fieldValue(one) &&
-      unknownVariable(one) === undefined,
+  const isValid = Object.entries(value).every(
+    ([name, given]) => ruleHeaderRefusal(name, given) === undefined,
   );
-  const count = lines.length;
+  const count = Object.values(value).flat().length;
   return isValid && count > 0 && count <= customHeadersMax ? value : undefined;
+}
+
+/** Why a member of a rule's `headers` is not valid, in words that follow its name. */
+export function ruleHeaderRefusal(
+  written: string,
+  given: Json,
+): { readonly reason: ProblemReason; readonly words: string } | undefined {
+  const named = answerFieldName(written.replace(/\[\]$/, ''));
+  if ('refused' in named) return { reason: 'bad_format', words: `cannot be set: ${named.refused}` };
+  for (const text of [given].flat()) {
+    if (typeof text !== 'string') {
+      return { reason: 'wrong_type', words: 'has to be a text, or a list of texts' };
+    }
+    const value = fieldValue(text);
+    if ('refused' in value)
+      return { reason: 'bad_format', words: `is not valid: ${value.refused}` };
+    const unknown = unknownVariable(text);
+    if (unknown !== undefined) {
+      const words = `has the unknown variable ${unknown}; known are ${variableWords}`;
+      return { reason: 'bad_format', words };
+    }
+  }
+  return undefined;
 }
 
 /** Its members are validated one by one: see splitEnginedata. */

@@ -10,7 +10,7 @@ import {
   type PlacedField,
 } from '../../../core/operations/records/placement.ts';
 import { mergeEnginedata, splitEnginedata } from './enginedata-placement.ts';
-import { fieldDefinitions, isRuleKind, type Placing } from './fields.ts';
+import { fieldDefinitions, isRuleKind, ruleHeaderRefusal, type Placing } from './fields.ts';
 import { ruleBytesMax } from './limits.ts';
 
 /**
@@ -20,16 +20,18 @@ import { ruleBytesMax } from './limits.ts';
  */
 export function placeRuleFields(
   write: FieldWrite<Rule>,
-  { engines }: { readonly engines: ReadonlySet<string> },
+  checks: Pick<Placing, 'engines' | 'accessNames'>,
 ): JsonObject {
   return placeRecord(write, (before, pending) => {
-    const placing = placingOf(before, pending, engines);
+    const placing = placingOf(before, pending, checks);
     return {
       names: fieldDefinitions,
-      placeField: (name, values) =>
-        name === 'enginedata'
-          ? placeEnginedata(values, placing)
-          : placeField(name, values, placing),
+      placeField(name, values) {
+        if (name === 'enginedata') return placeEnginedata(values, placing);
+        return name === 'headers'
+          ? placeHeaders(values, placing)
+          : placeField(name, values, placing);
+      },
       complete(fields, unknowns) {
         if (!fields.has('origin')) fields.set('origin', '*');
         if (placing.engine !== undefined) fields.set('engine', placing.engine);
@@ -41,7 +43,12 @@ export function placeRuleFields(
   });
 }
 
-function placingOf(fields: Named, pending: Named, engines: Placing['engines']): Placing {
+function placingOf(
+  fields: Named,
+  pending: Named,
+  checks: Pick<Placing, 'engines' | 'accessNames'>,
+): Placing {
+  const { engines } = checks;
   const wanted = pending.get('kind');
   const inferred =
     (pending.get('content') ?? pending.get('asset') ?? null) === null ? undefined : 'content';
@@ -61,11 +68,11 @@ function placingOf(fields: Named, pending: Named, engines: Placing['engines']): 
   const { field: engine, unknown } = placeField(
     'engine',
     { old: fields.get('engine'), sent: pending.get('engine'), waiting: undefined },
-    { kind, engine: undefined, engines },
+    { ...checks, kind, engine: undefined },
   );
-  if (typeof engine === 'string') return { kind, engine, engines };
+  if (typeof engine === 'string') return { ...checks, kind, engine };
   const isForm = kind.endsWith('-record') && unknown === undefined && engines.has('form');
-  return { kind, engine: isForm ? 'form' : undefined, engines };
+  return { ...checks, kind, engine: isForm ? 'form' : undefined };
 }
 
 /**
@@ -84,6 +91,27 @@ function placeEnginedata({ old, sent, waiting }: FieldValues, placing: Placing):
   const { valid, waiting: unknown = kept } = splitEnginedata(whole, before, placing);
   if (unknown === undefined) return { field: valid };
   return Object.keys(valid).length === 0 ? { unknown } : { field: valid, unknown };
+}
+
+/**
+ * Places `headers` field by field: one that is not valid waits, and its value before the write
+ * stays. Without a sent value, the fields before the write are placed again.
+ */
+function placeHeaders(values: FieldValues, placing: Placing): PlacedField {
+  const { old, sent, waiting } = values;
+  const before = isJsonObject(old) ? old : {};
+  const whole = sent ?? (isJsonObject(waiting) ? { ...before, ...waiting } : undefined);
+  if (sent === null || !isJsonObject(whole)) return placeField('headers', values, placing);
+  const wrong = Object.entries(whole).filter(
+    ([name, value]) => ruleHeaderRefusal(name, value) !== undefined,
+  );
+  if (wrong.length === 0) return placeField('headers', { ...values, sent: whole }, placing);
+  const names = new Set(wrong.map(([name]) => name));
+  const others = Object.entries(whole).filter(([name]) => !names.has(name));
+  const kept = Object.entries(before).filter(([name]) => names.has(name));
+  const field = validValue('headers', Object.fromEntries([...others, ...kept]), placing);
+  const unknown = field === undefined ? whole : Object.fromEntries(wrong);
+  return { ...(field !== undefined && { field }), unknown };
 }
 
 function placeField(

@@ -1,7 +1,6 @@
 import { maskedValue, replaceFormerHeaders } from '../../../core/log/former-headers.ts';
-import { plainName } from '../../../core/config/values.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import type { Json, JsonObject } from '../../../core/values/json/json.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope } from '../../../core/values/key.ts';
 import { canonicalPath, encodeNonAscii } from '../../../core/values/path.ts';
 import {
@@ -24,11 +23,12 @@ import type {
 } from '../../../core/operations/records/family.ts';
 import { allShown, type Reader, type ShowFields } from '../../../core/operations/records/shown.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import { effectProblems } from './effects.ts';
 import { unreadEnginedata } from './enginedata.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import { limitOf, parseRuleOrigin, ruleFieldsFromText } from './fields.ts';
 import { placeRuleFields } from './placement.ts';
-import { missingSection, ruleProblems, type RuleChecks } from './rule-problems.ts';
+import { ruleProblems, type RuleChecks } from './rule-problems.ts';
 import { ruleSchema } from './rule-schema.ts';
 import { serverFields, type ViewConfig } from './rule-view.ts';
 import { shadowProblems } from './shadows.ts';
@@ -66,17 +66,19 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
   fold: (before, change) => placed(foldRule(before && ruleOf(before), change)),
 
   place(write, { engines, accessNames }) {
-    requireSection(write.sent.access, accessNames);
-    return placeRuleFields(write, { engines });
+    return placeRuleFields(write, { engines, accessNames });
   },
   fromText: ruleFieldsFromText,
-  problems: (rule, names, { engines, allowPrivate, view }) =>
-    ruleProblems(rule, names, { engines, allowPrivate, base: view.base }),
+  problems: (rule, names, { engines, accessNames, allowPrivate, view }) =>
+    ruleProblems(rule, names, { engines, accessNames, allowPrivate, base: view.base }),
   unknownMembers: ({ enginedata, kind, _unknowns_: unknowns = {} }, names) =>
     enginedata !== undefined && names.includes('enginedata') && unknowns.enginedata === undefined
       ? unreadEnginedata(enginedata, kind)
       : [],
-  afterWrite: ({ stored, call }, parts) => shadowProblems(parts, stored.record, call),
+  afterWrite: ({ stored, call }, parts) => [
+    ...effectProblems(parts, ruleOf(stored), call),
+    ...shadowProblems(parts, stored.record, call),
+  ],
 
   serverFields: (rule, { view }, origin) => serverFields(rule, view, origin),
   shown: withoutFormerHeaders,
@@ -122,15 +124,6 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
     },
   },
 };
-
-/**
- * Throws `invalid` for the name of an access section that the ini file does not have: the page
- * would be closed to everybody. A value of another form waits in `_unknowns_`, as in other fields.
- */
-function requireSection(sent: Json | undefined, names: ReadonlySet<string>): void {
-  if (typeof sent !== 'string' || !('value' in plainName(sent)) || names.has(sent)) return;
-  throw new Failure('invalid', missingSection(sent, names), { field: 'access' });
-}
 
 function placed({ rule, ...place }: StoredRule): StoredRecord<Rule> {
   return { record: rule, ...place };

@@ -4,13 +4,13 @@ import { isJsonObject, type Json, type JsonObject } from '../../../core/values/j
 import { servicePath } from '../../../core/values/path.ts';
 import { Failure, type Problem, type ProblemReason } from '../../../core/values/failure.ts';
 import { storedMomentMs } from '../../../core/values/time.ts';
-import { ruleKinds, type Rule } from '../rule.ts';
+import { accessOf, ruleKinds, unknownSection, type Rule } from '../rule.ts';
 import { urlAddressProblem } from '../../../core/outbound/address.ts';
 import { problemsMax } from '../../../core/operations/limits.ts';
 import { unknownField } from '../../../core/operations/problems.ts';
 import { mergeEnginedata } from './enginedata-placement.ts';
 import { enginedataProblems } from './enginedata.ts';
-import { fieldDefinitions, limitOf } from './fields.ts';
+import { fieldDefinitions, limitOf, ruleHeaderRefusal } from './fields.ts';
 
 /** The parts that the checks of a page rule need. */
 export interface RuleChecks {
@@ -38,10 +38,15 @@ export function ruleProblems(
     (name) =>
       Object.hasOwn(unknowns, name) && !(name === 'enginedata' && isJsonObject(unknowns[name])),
   );
+  const wrongHeaders = waiting.includes('headers') ? headerProblems(unknowns.headers) : [];
+  const single = waiting.filter(
+    (name) => name !== 'access' && !(name === 'headers' && wrongHeaders.length > 0),
+  );
   const sent = new Set(names);
   const hasShape = ['enginedata', 'kind', 'engine'].some((name) => sent.has(name));
   const problems = [
-    ...waiting.map((name) => fieldProblem(name, unknowns[name] ?? null, rule, checks)),
+    ...single.map((name) => fieldProblem(name, unknowns[name] ?? null, rule, checks)),
+    ...wrongHeaders,
     ...(hasShape ? shapeProblems(rule) : []),
     ...(sent.has('enginedata') ? privateSourceProblems(rule, checks) : []),
     ...(sent.has('path') ? ownPathProblems(rule, checks) : []),
@@ -80,11 +85,24 @@ function fieldProblem(name: string, value: Json, rule: Rule, { engines }: RuleCh
   };
 }
 
+/** The problems of response fields that wait; none if they wait for another reason. */
+function headerProblems(headers: Json | undefined): readonly Problem[] {
+  if (!isJsonObject(headers)) return [];
+  return Object.entries(headers).flatMap(([name, value]): readonly Problem[] => {
+    const { reason, words = '' } = ruleHeaderRefusal(name, value) ?? {};
+    if (reason === undefined) return [];
+    const field = `headers.${name.slice(0, shownCharactersMax)}`;
+    return [{ field, reason, message: `${field} ${words}; it waits in _unknowns_.` }];
+  });
+}
+
 /** The problem of a rule that names a missing access section: nobody gets its page. */
-function sectionProblems(
-  { access }: Pick<Rule, 'access'>,
-  { accessNames }: Pick<RuleChecks, 'accessNames'>,
-): readonly Problem[] {
+function sectionProblems(rule: Rule, checks: RuleChecks): readonly Problem[] {
+  const { accessNames } = checks;
+  const access = accessOf(rule);
+  if (access === unknownSection) {
+    return [fieldProblem('access', rule._unknowns_?.access ?? null, rule, checks)];
+  }
   if (access === undefined || accessNames?.has(access) !== false) return [];
   const suggestion = nearestName(access, [...accessNames]);
   const message = `${missingSection(access, accessNames)} The page is closed until then.`;
@@ -93,7 +111,7 @@ function sectionProblems(
 }
 
 /** Says that the ini file does not have an access section, and what to do. */
-export function missingSection(name: string, names: ReadonlySet<string>): string {
+function missingSection(name: string, names: ReadonlySet<string>): string {
   const nearest = nearestName(name, [...names]);
   const known = [...names].slice(0, sectionsShownMax).join(', ');
   const advice =

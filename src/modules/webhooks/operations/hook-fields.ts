@@ -1,6 +1,7 @@
 import { nearestName } from '../../../core/values/nearest.ts';
 import { isEventType } from '../../../core/log/events/event.ts';
 import { withheldValue } from '../../../core/log/former-headers.ts';
+import { filterMistakes } from '../filter.ts';
 import { hookHeaderMistake } from '../hook.ts';
 import { anyEvent, hookMethods } from '../hook.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
@@ -68,17 +69,7 @@ export const hookFields: ReadonlyMap<string, HookField> = new Map<string, HookFi
     },
   ],
   ['frequency', { standard: { mode: 'each' }, read: readFrequency }],
-  [
-    'filter',
-    {
-      standard: {},
-      read: (value) =>
-        reading('filter', value, isJsonObject(value) ? value : undefined, {
-          reason: 'wrong_type',
-          message: 'filter has to be an object with members that the data of an event must have.',
-        }),
-    },
-  ],
+  ['filter', { standard: {}, read: readFilter }],
   ['table', { standard: undefined, read: readTables }],
   ['order', { standard: false, read: (value) => readSwitch('order', value) }],
   ['retry_limit', { standard: 10, read: readRetryLimit }],
@@ -108,6 +99,19 @@ function readTypes(value: Json): Json | undefined {
   );
   if (named.length < types.length) return undefined;
   return named.includes(anyEvent) ? [anyEvent] : [...new Set(named)];
+}
+
+function readFilter(value: Json): FieldReading {
+  if (!isJsonObject(value)) {
+    const message = 'filter has to be an object with members that the data of an event must have.';
+    return reading('filter', value, undefined, { reason: 'wrong_type', message });
+  }
+  const mistakes = filterMistakes(value);
+  const problems = mistakes.map(({ path, isWhole, message }): Problem => {
+    return { field: `filter.${path}`, reason: isWhole ? 'no_effect' : 'bad_format', message };
+  });
+  const isValid = mistakes.every(({ isWhole }) => isWhole);
+  return { ...(isValid ? { value } : { waiting: value }), problems };
 }
 
 function readTables(value: Json): FieldReading {

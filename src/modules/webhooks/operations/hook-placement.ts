@@ -17,6 +17,8 @@ import {
 } from '../../../core/operations/records/placement.ts';
 import { hookFields, type HookField } from './hook-fields.ts';
 import { hookBytesMax } from './limits.ts';
+import { orderOperators } from '../filter.ts';
+import { numberOf } from '../../../core/values/json/exact-number.ts';
 
 /**
  * Places the fields of a hook (docs/design/page-rules.md#invalid-values); null restores the default
@@ -71,14 +73,33 @@ function unusableField(name: string, required = '', { sent, waiting }: FieldValu
  * as such in fields that have numbers and switches.
  */
 export function hookFieldsFromText(sent: JsonObject): JsonObject {
-  const { frequency } = sent;
+  const { filter, frequency, event, table } = sent;
   return {
     ...sent,
+    // A list with one member.
+    ...(typeof event === 'string' && { event: [event] }),
+    ...(typeof table === 'string' && { table: [table] }),
     ...readTexts(sent, ['active', 'order', 'retry_limit']),
+    ...(isJsonObject(filter) && { filter: filterFromText(filter) }),
     ...(isJsonObject(frequency) && {
       frequency: { ...frequency, ...readTexts(frequency, ['max_events']) },
     }),
   };
+}
+
+/** A filter with numerals as numbers in the conditions that compare the order of values. */
+function filterFromText(filter: JsonObject): JsonObject {
+  const members = Object.entries(filter).map(([name, expected]): readonly [string, Json] => {
+    if (!isJsonObject(expected)) return [name, expected];
+    const compared = orderOperators.flatMap((operator) => {
+      const text = expected[operator];
+      const isNumeral = typeof text === 'string' && /^-?\d+(?:\.\d+)?$/.test(text);
+      const number = isNumeral ? numberOf(text) : undefined;
+      return number === undefined ? [] : [[operator, number] as const];
+    });
+    return [name, { ...expected, ...Object.fromEntries(compared) }];
+  });
+  return Object.fromEntries(members);
 }
 
 function readTexts(sent: JsonObject, names: readonly string[]): JsonObject {

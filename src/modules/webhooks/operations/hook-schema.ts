@@ -90,7 +90,9 @@ const fields: Readonly<Record<keyof Omit<Hook, 'id' | '_unknowns_' | 'rotated_at
   },
   filter: {
     ...anyObject,
-    description: 'Members that the data of an event must have, with equal values.',
+    description:
+      'Members that the data of an event must have: a value is compared for equality, and an ' +
+      'object of conditions is {"gt": 100}, gte, lt, lte, in, contains or not. All have to hold.',
   },
   table: {
     description:

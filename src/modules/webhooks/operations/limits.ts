@@ -14,7 +14,7 @@ export const hookEventsMax = 64;
 export const hookPlaceCharactersMax = 253;
 /** Tables that one hook may name … */
 export const hookTablesMax = 64;
-/** … and the characters of such a name: applications may raise events about tables of their own. */
+/** … and the characters of such a name: applications may raise events about their own tables. */
 export const hookTableCharactersMax = 128;
 /** Characters of a header field that a hook adds. */
 export const hookFieldCharactersMax = 4_096;

@@ -1,0 +1,111 @@
+import { branchOutcomes } from '../../breadcrumbs/branches.ts';
+import { breadcrumbOf } from '../../breadcrumbs/breadcrumb.ts';
+import { redirectStatuses } from '../../breadcrumbs/destination.ts';
+import { breadcrumbStart } from '../../breadcrumbs/resolve.ts';
+import type { Problem } from '../../../core/values/failure.ts';
+import { isJsonObject, type Json } from '../../../core/values/json/json.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import type { Call } from '../../../core/operations/operation.ts';
+import type { StoredRule } from '../rule.ts';
+import { rulesAtTime } from '../valid-rules.ts';
+import type { ViewConfig } from './rule-view.ts';
+
+/** The parts by which effectProblems finds what a rule leads to. */
+interface EffectParts {
+  readonly store: Pick<Reads, 'exactRules' | 'wildcardRules' | 'rule' | 'tablesAfter'>;
+  readonly view: Pick<ViewConfig, 'schemaOf'>;
+}
+
+/** The problems of valid fields of a page rule that have no effect, as the site is now. */
+export function effectProblems(
+  parts: EffectParts,
+  stored: StoredRule,
+  call: Pick<Call, 'origin' | 'fields' | 'visitor' | 'caller'>,
+): readonly Problem[] {
+  const { rule } = stored;
+  if (rule.kind !== 'resolve') return tableProblems(rule, parts);
+  // A bound key must not learn which keys exist outside of its bounds.
+  const isBound = call.caller.bounds !== undefined;
+  return [...statusProblems(rule), ...(isBound ? [] : keyProblems(parts, stored, call))];
+}
+
+/** A redirect has a status of redirects: another one is not sent. */
+function statusProblems({ enginedata = {}, httpresponse }: StoredRule['rule']): readonly Problem[] {
+  const { target, status, html, when } = enginedata;
+  const branches = Array.isArray(when) ? (when as readonly Json[]).filter(isJsonObject) : [];
+  const problems = branches.flatMap((branch, at) =>
+    unsentStatus(`enginedata.when[${at}].status`, branch.target, branch.status),
+  );
+  problems.push(...unsentStatus('enginedata.status', target, status));
+  // The status of the rule is that of branches without one of their own, too.
+  const isUsed = [{ target, html, status }, ...branches].some(
+    (one) => one.target === undefined && one.status === undefined,
+  );
+  if (status !== undefined || isUsed) return problems;
+  return [...problems, ...unsentStatus('httpresponse', target, httpresponse)];
+}
+
+function unsentStatus(
+  field: string,
+  target: Json | undefined,
+  status: Json | undefined,
+): readonly Problem[] {
+  if (typeof target !== 'string' || typeof status !== 'number') return [];
+  const isKey = target.startsWith('key:');
+  if (!isKey && redirectStatuses.has(status)) return [];
+  const why = isKey
+    ? 'the breadcrumb of the other key decides about its status'
+    : `a redirect has one of ${[...redirectStatuses].join(', ')}, and gets 302`;
+  return [{ field, reason: 'no_effect', message: `${field} has no effect with a target: ${why}.` }];
+}
+
+/** The targets that lead to no breadcrumb, or in a circle. */
+function keyProblems(
+  { store }: EffectParts,
+  stored: StoredRule,
+  { origin: asked, fields, visitor }: Pick<Call, 'origin' | 'fields' | 'visitor'>,
+): readonly Problem[] {
+  const { when, otherwise } = breadcrumbOf(stored);
+  const leading = [...when, otherwise].flatMap(({ name, answer }) =>
+    answer.kind === 'key' ? [{ name, key: answer.key }] : [],
+  );
+  if (leading.length === 0) return [];
+  const rules = rulesAtTime({ anyTime: store, ruleOf: ({ id }) => store.rule(id) }, visitor.nowMs);
+  const origin = stored.rule.origin === '*' ? asked : stored.rule.origin;
+  const visit = { origin, path: stored.rule.path, query: '', fields, visitor };
+  const outcomes = branchOutcomes(rules, { stored, capture: undefined }, visit);
+  return leading.flatMap(({ name, key }): readonly Problem[] => {
+    const own = outcomes.filter(
+      (one) => one.name === name || one.name.startsWith(`${name} → key `),
+    );
+    // A visitor for whom the branch holds meets it again.
+    const isItself = breadcrumbStart(rules, key, visit)?.stored.rule.id === stored.rule.id;
+    const failures = own.flatMap(({ failure }) => failure ?? []);
+    if (failures.length === 0 || (!isItself && failures.length < own.length)) return [];
+    const field = `enginedata.${name === 'default' ? '' : `${name}.`}target`;
+    const message = `${field} has no effect now: ${failures[0] ?? ''}`;
+    return [{ field, reason: 'no_effect', message }];
+  });
+}
+
+/** A table that nobody knows, unless the record goes to another host. */
+function tableProblems(
+  { kind, table, enginedata, _unknowns_: unknowns }: StoredRule['rule'],
+  { store, view }: EffectParts,
+): readonly Problem[] {
+  const isElsewhere = [enginedata, unknowns?.enginedata].some(
+    (data) => isJsonObject(data) && data.submit !== undefined,
+  );
+  if (!kind.endsWith('-record') || table === undefined || isElsewhere) return [];
+  if (view.schemaOf(table) !== undefined) return [];
+  const known = [...store.tablesAfter('')].map((one) => one.table.name);
+  // The schema of a data host may still be on its way.
+  if (known.includes(table)) return [];
+  const suggestion = nearestName(table, known);
+  const advice =
+    suggestion === undefined ? 'Add it as a table, or name one.' : `Did you mean ${suggestion}?`;
+  const message = `There is no table ${table}: the page has no form. ${advice}`;
+  const hint = suggestion !== undefined && { suggestion };
+  return [{ field: 'table', reason: 'no_effect', message, ...hint }];
+}
