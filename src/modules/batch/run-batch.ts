@@ -192,8 +192,8 @@ function placeVk(vk: string | undefined, index: number): string | undefined {
 function unconfirmed({ digest, invalid }: JsonObject): Failure {
   return new Failure(
     'precondition_failed',
-    `The new schema makes values of ${JSON.stringify(invalid)} rows invalid. To carry the edit out all ` +
-      `the same, add confirm: ${JSON.stringify(digest)}.`,
+    `The new schema makes values of ${JSON.stringify(invalid)} rows invalid. To carry the edit ` +
+      `out all the same, add confirm: ${JSON.stringify(digest)}.`,
     { field: 'confirm' },
   );
 }
