@@ -109,8 +109,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   }
   const opened = await inspectDataFile(folder, { readOnly });
   await requireLockFile(folder, { readOnly });
-  const { layoutChanged } = given;
-  const databases = await openMarked(folder, { readOnly, isInUse, newId, layoutChanged });
+  const databases = await openMarked(folder, { ...given, readOnly, isInUse, newId });
   const reads = createReads(databases);
   const condition: StoreCondition = { refusal: undefined };
   const feed = new LogFeed(databases, reads);
@@ -121,6 +120,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
   const shared = await openShared({ databases, reads, queue, wake, newId, condition }, sharing);
   const writer = shared?.writer ?? createLocalWriter(databases, queue);
   const commit = createCommit({ databases, reads, writer, now, newId });
+  const held = { databases, reads, sharedCommit: shared && commit, now, newId };
   const outbox = createOutbox(databases, reads, { queue, wake, max: outboxMax });
   const rowLog = createRowLog(databases, reads, { queue, wake });
   const deliveryWriter = shared?.writer ?? createLocalDeliveryWriter(databases, queue);
@@ -137,10 +137,7 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
       databases.environment.resetReadTxn();
     },
     commit,
-    together: createTogether(
-      { databases, reads, sharedCommit: shared && commit, now, newId },
-      () => store,
-    ),
+    together: createTogether(held, () => store),
     changesAfter: (families, seq, signal) => feed.next(families, seq, signal),
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     inDraft: (draft) => createDraftReads(databases, draft),

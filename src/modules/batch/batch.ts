@@ -139,7 +139,7 @@ export const batch = defineOperation({
   run:
     ({ store, site, batchInThread }: BatchParts) =>
     async ({ operations, dry = false }, call) => {
-      const request = requestOf(operations as unknown as Json, dry, call);
+      const request = requestOf(operations, dry, call);
       const { report, seq } = await batchInThread(request);
       store.refresh();
       const wroteHook = operations.some(({ a }) => a.startsWith('svc1.webhook.'));

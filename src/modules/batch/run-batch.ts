@@ -85,7 +85,7 @@ export async function runBatch(
   request: BatchRequest,
   bind: (store: Store) => readonly Operation[],
 ): Promise<BatchReport> {
-  const operations = parseJson(request.operations) as unknown as readonly BatchedOperation[];
+  const operations = parseJson(request.operations) as readonly BatchedOperation[];
   const { dry } = request;
   const { result, seqOf } = await store.together(
     (inside) => runAll(inside, { request, operations, bind }),
@@ -192,8 +192,8 @@ function placeVk(vk: string | undefined, index: number): string | undefined {
 function unconfirmed({ digest, invalid }: JsonObject): Failure {
   return new Failure(
     'precondition_failed',
-    `The new schema makes values of ${String(invalid)} rows invalid. To carry the edit out all ` +
-      `the same, add confirm: ${JSON.stringify(digest)}.`,
+    `The new schema makes values of ${JSON.stringify(invalid)} rows invalid. To carry the edit ` +
+      `out all the same, add confirm: ${JSON.stringify(digest)}.`,
     { field: 'confirm' },
   );
 }

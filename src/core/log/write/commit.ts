@@ -133,21 +133,17 @@ export function createHeldWriter(databases: Databases, txn: string): LogWriter {
   return {
     length: 0,
     // The write is done when this returns: a promise of its own would let other code run between.
-    write: (decide) => {
-      try {
+    write: (decide) =>
+      Promise.try(() => {
         const { plan, result } = decide(tail);
         putWrites(databases, plan);
         const { steps, firstSeq } = plan;
-        if (steps.length > 0) {
-          first ??= firstSeq;
-          databases.txn.putSync(keyOf(txn), `${first} ${firstSeq + steps.length - 1}`);
-          tail = tailAfter(plan);
-        }
-        return Promise.resolve(result);
-      } catch (error) {
-        return Promise.reject(error as Error);
-      }
-    },
+        if (steps.length === 0) return result;
+        first ??= firstSeq;
+        databases.txn.putSync(keyOf(txn), `${first} ${firstSeq + steps.length - 1}`);
+        tail = tailAfter(plan);
+        return result;
+      }),
   };
 }
 
