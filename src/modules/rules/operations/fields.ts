@@ -239,8 +239,11 @@ function enginedataProperties({ kind, engine }: JsonObject): JsonObject {
     typeof engine === 'string' ? engineSchemas.get(engine) : undefined,
   ].filter((schema) => schema !== undefined);
   const schemas = own.length > 0 ? own : [...Object.values(kindSchemas), ...engineSchemas.values()];
-  const all: JsonObject = {};
-  return Object.assign(all, ...schemas.map(({ properties }) => properties));
+  return Object.fromEntries(
+    schemas.flatMap(({ properties }) =>
+      isJsonObject(properties) ? Object.entries(properties) : [],
+    ),
+  );
 }
 
 /** A value of a form or query; a schema says which texts are lists, numbers and switches. */
