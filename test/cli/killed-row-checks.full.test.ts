@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { test, type TestContext } from 'node:test';
-import { rowsCheckedAtOnce } from '../../src/modules/tables/operations/limits.ts';
-import { openSocket, postOperation } from '../harness.ts';
-import { runWaymark, serverFolder, startServed, type Served } from '../process.ts';
+import { type TestContext, test } from 'node:test';
+import { rowsCheckedAtOnce } from '../../src/modules/tables/operations/row-checks.ts';
 import { openIn } from '../core/log/scratch.ts';
+import { openSocket, postOperation } from '../harness.ts';
+import { type Served, runWaymark, serverFolder, startServed } from '../process.ts';
 
 const table = 'products';
 const rowCount = 10_000;

@@ -4,11 +4,10 @@
 // more streams than it allows, or uses more than 200 ms of CPU time for a piece of bytes.
 import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { Http2Connection, http2ConcurrentStreamsMax } from '../../src/core/server/h2/connection.ts';
 import { encodeFields } from '../../src/core/server/h2/hpack/encoder.ts';
-import { Http2Connection } from '../../src/core/server/h2/connection.ts';
-import { http2ConcurrentStreamsMax } from '../../src/core/server/h2/limits.ts';
 import { SharedBytes } from '../../src/core/server/h2/shared-bytes.ts';
-import type { Stream, BytesTaken } from '../../src/core/server/h2/stream.ts';
+import type { BytesTaken, Stream } from '../../src/core/server/h2/stream.ts';
 import { extensionCases } from '../core/server/h2/corpus/extensions.ts';
 import { frameCases } from '../core/server/h2/corpus/frames.ts';
 import { hpackCases } from '../core/server/h2/corpus/hpack.ts';

@@ -2,103 +2,145 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { wrongKeysPerMinuteMax } from '../../src/modules/keys/limits.ts';
-import { anonymousWritesPerMinuteMax } from '../../src/modules/tables/rows/limits.ts';
+import { connectionsMax } from '../../src/core/config/limits.ts';
+import { sections } from '../../src/core/config/schema.ts';
+import {
+  requestsHeldBytesMax,
+  requestsHeldPerAddressBytesMax,
+  requestsHeldWithoutKeyBytesMax,
+  subscriptionsMax,
+  subscriptionsPerAddressMax,
+  subscriptionsWithoutKeyMax,
+  tunnelsMax,
+  tunnelsPerAddressMax,
+  unreadBytesMax,
+  unreadPerAddressBytesMax,
+  unreadWithoutKeyBytesMax,
+} from '../../src/core/fair/shared-limits.ts';
+import { unreadPieceBytesMin } from '../../src/core/fair/unread-answers.ts';
+import {
+  headerBlockBytesMax,
+  headerFieldsMax,
+  requestLineBytesMax,
+} from '../../src/core/http/limits.ts';
+import { rangesMax } from '../../src/core/http/representation/ranges.ts';
+import { outboxMaxDefault } from '../../src/core/log/open.ts';
+import { wrongKeysPerMinuteMax } from '../../src/core/operations/keys/authenticate.ts';
 import {
   readBodyBytesMax,
   requestTimeoutMs,
   socketFrameBytesMax,
 } from '../../src/core/operations/limits.ts';
-import { connectionsMax } from '../../src/core/config/limits.ts';
-import { sections } from '../../src/core/config/schema.ts';
+import { reservedDescriptors } from '../../src/core/server/h1/connection-limiter.ts';
+import { pipelinedRequestsMax } from '../../src/core/server/h1/connection.ts';
+import { tlsHandshakeTimeoutMs } from '../../src/core/server/h1/timeouts.ts';
+import { http2ConcurrentStreamsMax } from '../../src/core/server/h2/connection.ts';
 import {
-  headerBlockBytesMax,
-  headerFieldsMax,
-  rangesMax,
-  requestLineBytesMax,
-} from '../../src/core/http/limits.ts';
+  http2CountingMs,
+  http2IdleFramesMax,
+  http2InvalidFramesMax,
+  http2ResetsMax,
+  http2ResetsPerSecond,
+  http2StreamsMax,
+  http2TinyPiecesMax,
+} from '../../src/core/server/h2/connections.ts';
 import {
+  formPairsMax,
+  headersTimeoutMs,
+  jsonValuesMax,
+  leastRate,
+  operationBodyBytesMax,
+  readValuesMax,
+  stalledMs,
+  unreadBodyBytesMax,
+} from '../../src/core/server/limits.ts';
+import { socketBufferedBytesMax, socketPingsMax } from '../../src/core/server/websocket/session.ts';
+import { socketFragmentsMax } from '../../src/core/server/websocket/socket.ts';
+import { type LimitName, limitMessages } from '../../src/core/values/limit.ts';
+import { jsonDepthMax } from '../../src/core/values/limits.ts';
+import { sizeText } from '../../src/core/values/units.ts';
+import {
+  checksRunningMax,
+  checksWaitingMax,
+  wrongPerAddressMax,
+  wrongPerNameMax,
+} from '../../src/modules/access/passwords.ts';
+import {
+  uploadWaitMs,
   uploadsAtOnceMax,
   uploadsWaitingMax,
-  uploadWaitMs,
-} from '../../src/modules/assets/limits.ts';
-import { providerRequestsMax, providerTimeoutMs } from '../../src/modules/login/limits.ts';
-import { rendersWaitingMax } from '../../src/modules/rendering/limits.ts';
-import { limitMessages, type LimitName } from '../../src/core/values/limit.ts';
-import { jsonDepthMax } from '../../src/core/values/limits.ts';
-import { fetchesPerAddressMax } from '../../src/modules/proxy/limits.ts';
-import * as access from '../../src/modules/access/limits.ts';
-import * as h1 from '../../src/core/server/h1/limits.ts';
-import * as h2 from '../../src/core/server/h2/limits.ts';
-import * as server from '../../src/core/server/limits.ts';
-import * as websocket from '../../src/core/server/websocket/limits.ts';
-import { liveReadersMax, liveRowsMax, stateReadersMax } from '../../src/core/report/limits.ts';
-import { outboxMaxDefault } from '../../src/core/log/limits.ts';
-import { sizeText } from '../../src/core/values/units.ts';
+} from '../../src/modules/assets/upload/upload-content.ts';
+import { providerTimeoutMs } from '../../src/modules/login/limits.ts';
+import { providerRequestsMax } from '../../src/modules/login/provider.ts';
+import { fetchesPerAddressMax } from '../../src/modules/proxy/fetcher.ts';
+import { rendersWaitingMax } from '../../src/modules/rendering/template-thread.ts';
+import { liveReadersMax, liveRowsMax } from '../../src/modules/status/live-access.ts';
+import { stateReadersMax } from '../../src/modules/status/state-watcher.ts';
+import { anonymousWritesPerMinuteMax } from '../../src/modules/tables/rows/anonymous-writes.ts';
 import { project } from './sources.ts';
 
 const count = (value: number): string => value.toLocaleString('en-US');
 const size = (bytes: number): string => sizeText(bytes).replace(/(?<=\d)(?=[A-Z])/, ' ');
 const seconds = (ms: number): string => `${ms / 1_000} s`;
 
-const bytesPerSecond = `${server.leastRate.bytesPerSecond} bytes`;
+const bytesPerSecond = `${leastRate.bytesPerSecond} bytes`;
 
 /** The figures of each limit in the code, which the page of limits has to name. */
 const figures: Readonly<Record<LimitName, readonly string[]>> = {
-  connections: [count(connectionsMax), count(server.reservedDescriptors)],
+  connections: [count(connectionsMax), count(reservedDescriptors)],
   connections_per_address: [count(Number(sections.server.connections_per_address.defaultText))],
   open_files: [],
-  handshake_time: [seconds(h1.tlsHandshakeTimeoutMs)],
-  header_time: [seconds(server.headersTimeoutMs)],
+  handshake_time: [seconds(tlsHandshakeTimeoutMs)],
+  header_time: [seconds(headersTimeoutMs)],
   request_time: [seconds(requestTimeoutMs)],
-  slow_content: [bytesPerSecond, seconds(server.leastRate.windowMs)],
+  slow_content: [bytesPerSecond, seconds(leastRate.windowMs)],
   target_size: [size(requestLineBytesMax)],
   header_size: [size(headerBlockBytesMax), count(headerFieldsMax)],
-  content_size: [size(server.operationBodyBytesMax), size(readBodyBytesMax)],
+  content_size: [size(operationBodyBytesMax), size(readBodyBytesMax)],
   content_coding: [],
   input_structure: [
     `${jsonDepthMax} levels`,
-    ...[server.jsonValuesMax, server.readValuesMax, server.formPairsMax].map(count),
+    ...[jsonValuesMax, readValuesMax, formPairsMax].map(count),
   ],
   requests_held: [
-    size(server.requestsHeldBytesMax),
-    size(server.requestsHeldWithoutKeyBytesMax),
-    size(server.requestsHeldPerAddressBytesMax),
+    size(requestsHeldBytesMax),
+    size(requestsHeldWithoutKeyBytesMax),
+    size(requestsHeldPerAddressBytesMax),
   ],
-  unread_content: [size(server.unreadBodyBytesMax)],
-  unread_answer: [seconds(server.stalledMs)],
-  slow_answer: [bytesPerSecond, seconds(server.leastRate.windowMs)],
+  unread_content: [size(unreadBodyBytesMax)],
+  unread_answer: [seconds(stalledMs)],
+  slow_answer: [bytesPerSecond, seconds(leastRate.windowMs)],
   unread_answers: [
-    size(server.unreadPieceBytesMin),
-    size(server.unreadBytesMax),
-    size(server.unreadWithoutKeyBytesMax),
-    size(server.unreadPerAddressBytesMax),
+    size(unreadPieceBytesMin),
+    size(unreadBytesMax),
+    size(unreadWithoutKeyBytesMax),
+    size(unreadPerAddressBytesMax),
   ],
-  pipelined: [count(h1.pipelinedRequestsMax)],
+  pipelined: [count(pipelinedRequestsMax)],
   fetches: [count(fetchesPerAddressMax)],
   ranges: [count(rangesMax)],
-  http2_streams: [count(h2.http2StreamsMax), count(h2.http2ConcurrentStreamsMax)],
-  http2_resets: [count(h2.http2ResetsMax), count(h2.http2ResetsPerSecond)],
-  http2_pings: [count(h2.http2IdleFramesMax), seconds(h2.http2CountingMs)],
-  http2_frames: [count(h2.http2InvalidFramesMax), count(h2.http2TinyPiecesMax)],
-  http2_heads: [seconds(server.headersTimeoutMs)],
-  websocket_frames: [size(socketFrameBytesMax), count(websocket.socketFragmentsMax)],
-  websocket_pings: [count(websocket.socketPingsMax)],
+  http2_streams: [count(http2StreamsMax), count(http2ConcurrentStreamsMax)],
+  http2_resets: [count(http2ResetsMax), count(http2ResetsPerSecond)],
+  http2_pings: [count(http2IdleFramesMax), seconds(http2CountingMs)],
+  http2_frames: [count(http2InvalidFramesMax), count(http2TinyPiecesMax)],
+  http2_heads: [seconds(headersTimeoutMs)],
+  websocket_frames: [size(socketFrameBytesMax), count(socketFragmentsMax)],
+  websocket_pings: [count(socketPingsMax)],
   renderings: [count(rendersWaitingMax)],
-  websocket_unread: [size(websocket.socketBufferedBytesMax)],
+  websocket_unread: [size(socketBufferedBytesMax)],
   uploads: [count(uploadsAtOnceMax), count(uploadsWaitingMax), seconds(uploadWaitMs)],
   sign_ins: [count(providerRequestsMax), seconds(providerTimeoutMs)],
   live_access: [count(liveReadersMax), count(liveRowsMax)],
   live_state: [count(stateReadersMax)],
   subscriptions: [
-    count(server.subscriptionsMax),
-    count(server.subscriptionsWithoutKeyMax),
-    count(server.subscriptionsPerAddressMax),
+    count(subscriptionsMax),
+    count(subscriptionsWithoutKeyMax),
+    count(subscriptionsPerAddressMax),
   ],
-  tunnels: [count(server.tunnelsMax), count(server.tunnelsPerAddressMax)],
+  tunnels: [count(tunnelsMax), count(tunnelsPerAddressMax)],
   wrong_keys: [count(wrongKeysPerMinuteMax)],
-  wrong_passwords: [count(access.wrongPerAddressMax), count(access.wrongPerNameMax)],
-  password_checks: [count(access.checksRunningMax), count(access.checksWaitingMax)],
+  wrong_passwords: [count(wrongPerAddressMax), count(wrongPerNameMax)],
+  password_checks: [count(checksRunningMax), count(checksWaitingMax)],
   outbox: [count(outboxMaxDefault.entries), size(outboxMaxDefault.bytes)],
   anonymous_writes: [count(anonymousWritesPerMinuteMax)],
 };

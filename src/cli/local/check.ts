@@ -1,23 +1,22 @@
 import { tmpdir } from 'node:os';
 import { resolve } from 'node:path';
-import { passwordFileWarnings } from '../../modules/access/password-file.ts';
-import { checkAssetFiles } from '../../modules/assets/asset-check.ts';
-import { AssetFiles } from '../../modules/assets/asset-files.ts';
 import { Option } from 'commander';
-import { closedRuleWarnings } from '../../modules/access/closed-rules.ts';
-import { tableWarnings } from '../../modules/tables/operations/configured-tables.ts';
 import type { Config } from '../../core/config/config.ts';
 import { configJson, describeConfig } from '../../core/config/describe.ts';
 import { ineffectiveSettings } from '../../core/config/warnings.ts';
-import { now } from '../../core/values/clock.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { counted, megabytes } from '../../core/values/units.ts';
 import { isWritable } from '../../core/log/folder/data-folder.ts';
 import { stoppedOpener } from '../../core/log/folder/opening-lock.ts';
 import type { Difference, Store } from '../../core/log/store.ts';
-import { UsageError, writeLine, type DefineCommand, type Terminal } from '../command.ts';
+import { now } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { counted, megabytes } from '../../core/values/units.ts';
+import { closedRuleWarnings } from '../../modules/access/closed-rules.ts';
+import { passwordFileWarnings } from '../../modules/access/password-file.ts';
+import { checkAssetFiles } from '../../modules/assets/asset-check.ts';
+import { AssetFiles } from '../../modules/assets/asset-files.ts';
+import { tableWarnings } from '../../modules/tables/operations/configured-tables.ts';
+import { type DefineCommand, type Terminal, UsageError, writeLine } from '../command.ts';
 import { openDataToRead } from '../open-data.ts';
-import { differencesKeptMax } from '../limits.ts';
 import {
   configOption,
   jsonOption,
@@ -27,6 +26,9 @@ import {
 } from '../options.ts';
 import { createProgress } from '../progress.ts';
 import { certificateLines, knownCertificates } from './known-certificates.ts';
+
+/** Differences between the data and its log that `check-data` lists. */
+const differencesKeptMax = 1_000;
 
 interface CheckOptions {
   readonly config?: string;

@@ -1,14 +1,16 @@
-import { parseJson } from '../../core/values/json/exact-number.ts';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 import { Option } from 'commander';
-import type { Operations } from '../client/operations.ts';
-import { Failure, isFailureCode } from '../../core/values/failure.ts';
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import type { Config } from '../../core/config/config.ts';
-import { apiTimeoutMs } from '../limits.ts';
-import { UsageError, type Terminal } from '../command.ts';
+import { Failure, isFailureCode } from '../../core/values/failure.ts';
+import { parseJson } from '../../core/values/json/exact-number.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import type { Operations } from '../client/operations.ts';
+import { type Terminal, UsageError } from '../command.ts';
 import { configOption, findConfigFile, requireConfig } from '../options.ts';
+
+/** How long a command waits for an answer of the API. */
+const apiTimeoutMs = 60_000;
 
 /** The options of every command that calls the HTTP API. */
 export function apiOptions(): readonly Option[] {

@@ -1,4 +1,5 @@
-import { pendingRepliesMax } from '../limits.ts';
+/** Requests to other processes that wait for a reply at once, per process and purpose. */
+export const pendingRepliesMax = 4_096;
 
 /** Requests that wait for a reply with their number, for a limited time and in limited number. */
 export class PendingReplies<Answer> {

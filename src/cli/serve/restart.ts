@@ -1,11 +1,14 @@
 import { readFile, rm } from 'node:fs/promises';
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../core/values/failure.ts';
 import { claimantPid } from '../../core/log/folder/folder-claim.ts';
-import { writeLine, type DefineCommand } from '../command.ts';
-import { outcomeFile, type RestartOutcome } from './hand-over.ts';
-import { restartPollMs, takeOverMsMax } from '../limits.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type DefineCommand, writeLine } from '../command.ts';
+import { takeOverMsMax } from '../limits.ts';
 import { configOption, requireConfig } from '../options.ts';
+import { type RestartOutcome, outcomeFile } from './hand-over.ts';
+
+/** How often `restart` looks for the outcome. */
+const restartPollMs = 50;
 
 /**
  * `waymark restart`: replaces the server by a new process without closing a connection. The running

@@ -4,46 +4,49 @@ import { rm } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { resolve } from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
-import { now } from '../../core/values/clock.ts';
 import { isServer } from '../../core/config/addresses.ts';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { FolderSettings } from '../../core/config/read.ts';
 import { configAfterReload } from '../../core/config/restart.ts';
 import { watchConfig } from '../../core/config/watch.ts';
-import { openData } from '../open-data.ts';
-import { backgroundTasks } from './assembly/background.ts';
-import { makeFirstKey } from './assembly/first-start.ts';
-import { startWaymark, type Waymark } from '../../main.ts';
-import { prepareData } from './assembly/prepare-data.ts';
-import { startServing, type RunningServer } from './assembly/serving-process.ts';
-import { drainMsMax, stopGraceMs } from '../limits.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { LogRotation } from '../../modules/logs/log-rotation.ts';
-import { createLogs, reasonOf, silentLog, type Logs } from '../../core/report/log.ts';
-import { openSyslog } from '../../modules/logs/syslog.ts';
-import { ownPath, matchSockets, type ListeningSocket } from './inherited-sockets.ts';
-import { Certificates } from '../../core/server/tls/certificates.ts';
 import { Notices } from '../../core/log/shared/notices.ts';
 import type { Store } from '../../core/log/store.ts';
-import { UsageError, type DefineCommand, type Terminal } from '../command.ts';
+import { type Logs, createLogs, reasonOf, silentLog } from '../../core/report/log.ts';
+import { Certificates } from '../../core/server/tls/certificates.ts';
+import { now } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type Waymark, startWaymark } from '../../main.ts';
+import { LogRotation } from '../../modules/logs/log-rotation.ts';
+import { openSyslog } from '../../modules/logs/syslog.ts';
+import { type DefineCommand, type Terminal, UsageError } from '../command.ts';
+import { stopGraceMs } from '../limits.ts';
+import { openData } from '../open-data.ts';
+import { configOption, readWholeConfig, requireConfigFile } from '../options.ts';
+import { backgroundTasks } from './assembly/background.ts';
+import { makeFirstKey } from './assembly/first-start.ts';
+import { prepareData } from './assembly/prepare-data.ts';
+import { type RunningServer, startServing } from './assembly/serving-process.ts';
 import { endAtOnce, endOnBug } from './end-at-once.ts';
 import { handOver } from './hand-over.ts';
-import { announceStart } from './startup.ts';
+import { type ListeningSocket, matchSockets, ownPath } from './inherited-sockets.ts';
 import { readsJournal } from './journal.ts';
 import { LeaderChannel, sendToLeader } from './leader.ts';
-import { configOption, readWholeConfig, requireConfigFile } from '../options.ts';
 import {
+  type Inheritance,
   announceToPredecessor,
   closeUnused,
   receiveInheritance,
   reportToPredecessor,
-  type Inheritance,
 } from './predecessor.ts';
 import { ServiceManager } from './service-manager.ts';
+import { announceStart } from './startup.ts';
+import type { LeaderMessage } from './worker-messages.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 import { WorkerTokens } from './worker-tokens.ts';
 import { Workers } from './workers.ts';
-import type { LeaderMessage } from './worker-messages.ts';
+
+/** How long a process that was replaced keeps its connections open. */
+const drainMsMax = 600_000;
 
 interface ServeOptions {
   readonly config?: string;

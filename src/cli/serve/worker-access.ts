@@ -1,7 +1,9 @@
 import type { Worker } from 'node:cluster';
-import { liveMessagesUnreadMax } from '../../core/report/limits.ts';
 import type { AccessRows } from '../../modules/status/live-access.ts';
 import type { AccessMessage } from './worker-messages.ts';
+
+/** Messages with lines that a process may not have read yet; the leader drops further ones. */
+export const liveMessagesUnreadMax = 4;
 
 /** A worker that messages can be sent to. */
 export type MessagePort = Pick<Worker, 'isConnected'> & {

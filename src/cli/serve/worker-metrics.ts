@@ -1,8 +1,10 @@
 import type { Worker } from 'node:cluster';
 import type { Metric, ProcessMetrics } from '../../core/report/metrics.ts';
-import { metricsWaitMs } from '../limits.ts';
 import { PendingReplies } from './pending-replies.ts';
 import type { MetricsFromLeader, MetricsFromWorker } from './worker-messages.ts';
+
+/** How long a process waits for the metrics of the others that share its port. */
+const metricsWaitMs = 1_000;
 
 /** The part of the leading process: collects the metrics of all workers. */
 export class LeaderMetrics {

@@ -1,8 +1,7 @@
 import type { Worker } from 'node:cluster';
-import { tokenWaitMs } from '../../modules/access/limits.ts';
 import {
-  TokenBuckets,
   type Taken,
+  TokenBuckets,
   type TokenCounter,
   type TokenOrder,
 } from '../../core/fair/token-buckets.ts';
@@ -13,6 +12,9 @@ import type {
   TokensFromLeader,
   TokensFromWorker,
 } from './worker-messages.ts';
+
+/** How long a worker waits for the process that has the buckets of all workers. */
+const tokenWaitMs = 2_000;
 
 const monotonicMs = (): number => performance.now();
 

@@ -1,17 +1,24 @@
 import cluster, { type Worker } from 'node:cluster';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
+import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { Log } from '../../core/report/log.ts';
-import type { ListeningSocket } from './inherited-sockets.ts';
 import { returnHandedOver, watchAcceptors } from '../../core/server/listening/node-internals.ts';
-import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import { TicketKey } from '../../core/server/tls/ticket-key.ts';
-import { stopGraceMs, workerRestartMs, workerRestartMsMax, workerSettledMs } from '../limits.ts';
+import { stopGraceMs } from '../limits.ts';
 import { ownCommand } from '../own-command.ts';
-import { serializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
+import type { ListeningSocket } from './inherited-sockets.ts';
 import { LeaderAccess } from './worker-access.ts';
+import { type LeaderMessage, type WorkerMessage, serializeConfig } from './worker-messages.ts';
 import { LeaderMetrics } from './worker-metrics.ts';
 import { LeaderTokens } from './worker-tokens.ts';
+
+/** How long after the end of a worker a new one is started, at first and at most. */
+const workerRestartMs = 100;
+const workerRestartMsMax = 30_000;
+
+/** A worker that ran for this long did not end because it could not start. */
+const workerSettledMs = 60_000;
 
 /** The configuration for a worker that starts. */
 interface CurrentConfig {

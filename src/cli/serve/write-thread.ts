@@ -1,31 +1,34 @@
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { inspect } from 'node:util';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { newId, now } from '../../core/values/clock.ts';
-import { Failure, failureFrom, type FailureCode, type Problem } from '../../core/values/failure.ts';
-import { SharedLimit } from '../../core/fair/shared-limit.ts';
-import { largeWritesWaitingMax, largeWriteWaitMs } from '../../core/operations/limits.ts';
-import { silentLog } from '../../core/report/log.ts';
-import { openData } from '../open-data.ts';
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import type { Config } from '../../core/config/config.ts';
-import { draftStore, openDraftNamed } from '../../modules/drafts/log/draft-store.ts';
+import { SharedLimit } from '../../core/fair/shared-limit.ts';
 import type { Store } from '../../core/log/store.ts';
-import { createSecret } from '../../modules/webhooks/sign.ts';
+import { bindOperations } from '../../core/operations/operation.ts';
+import type { WriteReport } from '../../core/operations/records/commit-once.ts';
 import { runRevert } from '../../core/operations/records/invalidate.ts';
 import type { RevertRequest } from '../../core/operations/records/revert.ts';
-import { runPublish, type PublishRequest } from '../../modules/drafts/operations/publish.ts';
-import type { WriteReport } from '../../core/operations/records/commit-once.ts';
-import { runUndo, type UndoRequest } from '../../modules/drafts/operations/undo.ts';
+import { silentLog } from '../../core/report/log.ts';
+import { newId, now } from '../../core/values/clock.ts';
+import { Failure, type FailureCode, type Problem, failureFrom } from '../../core/values/failure.ts';
 import { batched, recordFamilies } from '../../modules.ts';
-import { createBatchParts, type BatchSettings } from '../../modules/batch/batch-parts.ts';
-import { runBatch, type BatchReport, type BatchRequest } from '../../modules/batch/run-batch.ts';
-import { bindOperations } from '../../core/operations/operation.ts';
+import { type BatchSettings, createBatchParts } from '../../modules/batch/batch-parts.ts';
+import { type BatchReport, type BatchRequest, runBatch } from '../../modules/batch/run-batch.ts';
+import { draftStore, openDraftNamed } from '../../modules/drafts/log/draft-store.ts';
+import { type PublishRequest, runPublish } from '../../modules/drafts/operations/publish.ts';
+import { type UndoRequest, runUndo } from '../../modules/drafts/operations/undo.ts';
 import {
-  runImport,
-  type ImportResult,
   type ImportRequest,
+  type ImportResult,
+  runImport,
 } from '../../modules/transfer/import-operation.ts';
+import { createSecret } from '../../modules/webhooks/sign.ts';
+import { openData } from '../open-data.ts';
+
+/** Large invalidates and imports that wait, and how long; they run one after the other. */
+const largeWritesWaitingMax = 4;
+const largeWriteWaitMs = 600_000;
 
 /** The kinds of large writes. */
 interface LargeWrites {

@@ -1,9 +1,12 @@
 import { readlink } from 'node:fs/promises';
 import { basename, dirname, join, parse, resolve, sep } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { watch, type FSWatcher } from 'chokidar';
-import { isIncluded, type IncludePattern } from './include.ts';
-import { configSettleMs, watchRoundsMax } from './limits.ts';
+import { type FSWatcher, watch } from 'chokidar';
+import { type IncludePattern, isIncluded } from './include.ts';
+import { configSettleMs } from './limits.ts';
+
+/** How many periods of `configSettleMs` with changes pass before a change is reported anyway. */
+const watchRoundsMax = 20;
 
 /** What a FileWatcher watches. */
 interface WatchedPaths {

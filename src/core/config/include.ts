@@ -1,9 +1,14 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { MIB } from '../values/units.ts';
 import { readText } from './files.ts';
-import { configFileBytesMax, includedBytesMax, includedFilesMax } from './limits.ts';
-import { quoted, type LineProblem } from './problem.ts';
+import { configFileBytesMax } from './limits.ts';
+import { type LineProblem, quoted } from './problem.ts';
 import type { ValueParser } from './values.ts';
+
+/** The files of `[server] include`, and their bytes in all. */
+export const includedFilesMax = 1_000;
+const includedBytesMax = 16 * MIB;
 
 /** More lines than any ini file has, since one has at most `configFileBytesMax` bytes. */
 const linesPerFile = 2 ** 21;

@@ -1,7 +1,9 @@
-import { createPrivateKey, X509Certificate, type KeyObject } from 'node:crypto';
-import { certificateBytesMax, rsaBitsMin } from './limits.ts';
+import { type KeyObject, X509Certificate, createPrivateKey } from 'node:crypto';
 import { readText } from './files.ts';
+import { certificateBytesMax } from './limits.ts';
 import type { Refused } from './values.ts';
+
+const rsaBitsMin = 2_048;
 
 /** A certificate with its chain and its private key, for TLS. */
 export interface KeyPair {

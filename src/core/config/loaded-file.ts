@@ -1,5 +1,7 @@
 import { open, stat } from 'node:fs/promises';
-import { loadedFileTrustMs } from '../../modules/visitors/limits.ts';
+
+/** How long a loaded file is used before the disk is checked for a change. */
+const loadedFileTrustMs = 1_000;
 
 /**
  * A value that is read from a file on first use, and again after the file has changed. If the file

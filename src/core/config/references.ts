@@ -1,32 +1,35 @@
 import { realpath } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { isJsonObject, nestsDeeper, type JsonObject } from '../values/json/json.ts';
+import { readTsigKey } from '../../modules/acme/dns/tsig-key.ts';
+import {
+  type MountFiles,
+  readMountFiles,
+  readRedirectFile,
+} from '../../modules/redirects/mount-files.ts';
+import { type JsonObject, isJsonObject, nestsDeeper } from '../values/json/json.ts';
 import { jsonDepthMax } from '../values/limits.ts';
+import { MIB } from '../values/units.ts';
 import { isUrl } from './addresses.ts';
+import type { TableConfig } from './config.ts';
 import { lineOf } from './consistency.ts';
 import {
   checkFile,
   checkFolder,
-  checkProgram,
   checkMaxMindFile,
+  checkProgram,
   checkSymlinks,
   readText,
 } from './files.ts';
-import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
-import { readTsigKey } from '../../modules/acme/dns/tsig-key.ts';
-import { readLinkKeys, readSecretsKeys } from './secrets-keys.ts';
-import type { TableConfig } from './config.ts';
-import { jwksBytesMax, tableSchemaBytesMax } from './limits.ts';
 import type { HeldFile } from './ini-key.ts';
+import { readCaCertificates, readEabKey, readKeyPair } from './key-pair.ts';
+import { jwksBytesMax } from './limits.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
-import { quoted, type LineProblem } from './problem.ts';
+import { type LineProblem, quoted } from './problem.ts';
 import type { SectionKind } from './schema.ts';
-import {
-  readMountFiles,
-  readRedirectFile,
-  type MountFiles,
-} from '../../modules/redirects/mount-files.ts';
+import { readLinkKeys, readSecretsKeys } from './secrets-keys.ts';
 import type { Refused } from './values.ts';
+
+const tableSchemaBytesMax = MIB;
 
 /** The result of reading the files that an ini text names. */
 interface References {

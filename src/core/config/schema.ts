@@ -1,21 +1,29 @@
-import { connectionsMax, keyRateMax, nodeNameCharactersMax, outboxEntriesLimit } from './limits.ts';
+import { accessKeys } from '../../modules/access/section.ts';
+import { headersKeys } from '../../modules/headers/section.ts';
+import { loginKeys } from '../../modules/login/section.ts';
+import { logKeys, pathLogKeys } from '../../modules/logs/section.ts';
+import { proxyKeys } from '../../modules/proxy/section.ts';
+import { rateKeys } from '../../modules/rates/section.ts';
+import { rewriteKeys } from '../../modules/redirects/rewrite-section.ts';
+import { redirectKeys } from '../../modules/redirects/section.ts';
+import { telemetryKeys } from '../../modules/telemetry/section.ts';
 import { escapedPath } from '../values/path.ts';
 import { durationText, sizeText } from '../values/units.ts';
 import {
   basePath,
   cidr,
-  privatePlace,
   httpsUrl,
-  nameServer,
-  nameServerText,
   ipAddress,
   link,
   listenAddress,
   listenText,
   mailAddress,
   mountPath,
+  nameServer,
+  nameServerText,
   natsServer,
   origin,
+  privatePlace,
   questionUrl,
   serverName,
   serverUrl,
@@ -24,17 +32,10 @@ import {
 } from './addresses.ts';
 import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
 import { includePattern } from './include.ts';
-import { list, optional, repeated, single, type FieldsOf, type Keys } from './ini-key.ts';
-import { accessKeys } from '../../modules/access/section.ts';
-import { rateKeys } from '../../modules/rates/section.ts';
-import { headersKeys } from '../../modules/headers/section.ts';
-import { logKeys, pathLogKeys } from '../../modules/logs/section.ts';
-import { loginKeys } from '../../modules/login/section.ts';
-import { proxyKeys } from '../../modules/proxy/section.ts';
-import { redirectKeys } from '../../modules/redirects/section.ts';
-import { rewriteKeys } from '../../modules/redirects/rewrite-section.ts';
-import { telemetryKeys } from '../../modules/telemetry/section.ts';
+import { type FieldsOf, type Keys, list, optional, repeated, single } from './ini-key.ts';
+import { connectionsMax, keyRateMax, nodeNameCharactersMax } from './limits.ts';
 import {
+  type ValueParser,
   anyText,
   choice,
   claimPath,
@@ -53,8 +54,10 @@ import {
   wholeNumber,
   wordOr,
   yesNo,
-  type ValueParser,
 } from './values.ts';
+
+/** The highest value of `outbox_entries`. */
+const outboxEntriesLimit = 1_000_000_000;
 
 /** Makes the options of a key whose value is a time; `Config` has it in milliseconds. */
 function time<const Field extends string>(field: Field) {

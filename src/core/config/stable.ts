@@ -1,8 +1,11 @@
 import { stat } from 'node:fs/promises';
-import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
+import { isDeepStrictEqual } from 'node:util';
 import type { ConfigResult } from './config.ts';
-import { configSettleMs, configSettleRoundsMax } from './limits.ts';
+import { configSettleMs } from './limits.ts';
+
+/** How often the server looks whether the ini file is still being written, 10 s in all. */
+const configSettleRoundsMax = 100;
 
 /**
  * Reads a configuration once its files have not changed for `configSettleMs`, so that no file is

@@ -1,10 +1,12 @@
 import type { X509Certificate } from 'node:crypto';
+import { narrowPathWarnings } from '../../modules/access/narrow-paths.ts';
 import { servicePath } from '../values/path.ts';
 import type { Certificate, Config } from './config.ts';
-import { narrowPathWarnings } from '../../modules/access/narrow-paths.ts';
 import { readKeyPair } from './key-pair.ts';
-import { certificateWarnMs } from './limits.ts';
 import { tlsSection } from './section.ts';
+
+/** How long before the end of a certificate the server begins to log a warning. */
+const certificateWarnMs = 14 * 86_400_000;
 
 /** Warnings about valid settings that have no effect, or less than it seems; a sentence each. */
 export function ineffectiveSettings(config: Config): readonly string[] {

@@ -1,18 +1,31 @@
-import {
-  requestsHeldBytesMax,
-  requestsHeldPerAddressBytesMax,
-  requestsHeldWithoutKeyBytesMax,
-  subscriptionsMax,
-  subscriptionsPerAddressMax,
-  subscriptionsWithoutKeyMax,
-  tunnelsMax,
-  tunnelsPerAddressMax,
-  unreadBytesMax,
-  unreadPerAddressBytesMax,
-  unreadWithoutKeyBytesMax,
-} from '../server/limits.ts';
+import { MIB } from '../values/units.ts';
 import { SharedLimit } from './shared-limit.ts';
 import { UnreadAnswers } from './unread-answers.ts';
+
+/**
+ * Subscriptions of all websockets of a process; of callers without a key, of one address without a
+ * key; and of one websocket. A key, too, holds no more than is left for others.
+ */
+export const subscriptionsMax = 1_000;
+export const subscriptionsWithoutKeyMax = 750;
+export const subscriptionsPerAddressMax = 128;
+
+/**
+ * Bytes of unanswered requests in memory, limited in the same way: bodies of operations and
+ * messages of websockets, complete or not. A piece costs a little more than its bytes.
+ */
+export const requestsHeldBytesMax = 256 * MIB;
+export const requestsHeldWithoutKeyBytesMax = 64 * MIB;
+export const requestsHeldPerAddressBytesMax = 8 * MIB;
+
+/** Bytes of unread answers in memory, limited in the same way. */
+export const unreadBytesMax = 256 * MIB;
+export const unreadWithoutKeyBytesMax = 192 * MIB;
+export const unreadPerAddressBytesMax = 96 * MIB;
+
+/** Websockets to sources, of one process and of one address. */
+export const tunnelsMax = 4_096;
+export const tunnelsPerAddressMax = 1_024;
 
 /** The limits that all clients of a process share. */
 export interface SharedLimits {

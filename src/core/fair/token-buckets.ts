@@ -1,6 +1,9 @@
-import { leavesRoom } from './shared-limit.ts';
 import type { Metric } from '../report/metrics.ts';
-import { bucketsMax, bucketsSweepMs } from '../../modules/access/limits.ts';
+import { leavesRoom } from './shared-limit.ts';
+
+/** Token buckets of rates in memory, and how often full ones make room: in a few milliseconds. */
+export const bucketsMax = 200_000;
+const bucketsSweepMs = 1_000;
 
 /** A request for a token. */
 export interface TokenOrder {

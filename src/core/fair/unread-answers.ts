@@ -1,6 +1,9 @@
 import type { Caller } from '../values/key.ts';
-import { unreadPieceBytesMin } from '../server/limits.ts';
+import { KIB } from '../values/units.ts';
 import type { Allocation, SharedLimit } from './shared-limit.ts';
+
+/** Shorter content does not count: the limit of connections bounds it. */
+export const unreadPieceBytesMin = 64 * KIB;
 
 /** Content in memory, and the number of answers with it. */
 interface HeldContent {

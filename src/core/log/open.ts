@@ -2,8 +2,34 @@ import { statSync } from 'node:fs';
 import { link, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
+import { type Sharing, joinCluster, leaveShared } from '../../modules/cluster/log/join.ts';
+import type { SharedFollower } from '../../modules/cluster/log/shared-follower.ts';
+import { SharedWriter } from '../../modules/cluster/log/shared-writer.ts';
+import {
+  TaskTurn,
+  createClusterTask,
+  deliveryTask,
+  tasksIn,
+} from '../../modules/cluster/log/task-turn.ts';
+import { createLocalSessions } from '../../modules/console/sessions/local-sessions.ts';
+import { createDraftReads, putDraftStates } from '../../modules/drafts/log/draft-reads.ts';
+import { createLoginSessions } from '../../modules/login/stored-sessions.ts';
+import { createNodes } from '../../modules/nodes/log/node-states.ts';
+import { createRowLog, putIdentity } from '../../modules/nodes/log/open-row-log.ts';
+import { createOutbox } from '../../modules/nodes/log/outbox-entries.ts';
+import type { OutboxMax } from '../../modules/nodes/log/outbox.ts';
+import { putRuleAssets } from '../../modules/rules/log/rule-assets.ts';
+import {
+  createIndexBuilder,
+  refreshInstants,
+  refreshWords,
+} from '../../modules/tables/log/index-build.ts';
+import { backUp } from '../../modules/upkeep/backup.ts';
+import { verifyData } from '../../modules/upkeep/verify/verify.ts';
+import { createDeliveryLog } from '../../modules/webhooks/log/delivery-log.ts';
 import { Failure } from '../values/failure.ts';
 import {
+  type Databases,
   applicationMark,
   extensibleVersions,
   instantsVersion,
@@ -13,62 +39,38 @@ import {
   openEnvironment,
   schemaVersion,
   statesVersion,
-  type Databases,
 } from './databases.ts';
-import { createDeliveryLog } from '../../modules/webhooks/log/delivery-log.ts';
-import { createLocalDeliveryWriter } from './shared/delivery-writer.ts';
-import { createDraftReads, putDraftStates } from '../../modules/drafts/log/draft-reads.ts';
-import { refreshDraftedRows } from './write/write-puts.ts';
-import { backUp } from '../../modules/upkeep/backup.ts';
+import { transactSync } from './environment.ts';
 import {
   damageFailure,
   dataFile,
+  errorReason,
   folderFailure,
   holdsData,
   inspectDataFile,
   isMissing,
   lockFile,
   prepareFolder,
-  errorReason,
 } from './folder/data-folder.ts';
 import { claimantPid } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
-import { createCommit, createLocalWriter } from './write/commit.ts';
-import { LogFeed } from './write/feed.ts';
-import { createRowLog, putIdentity } from '../../modules/nodes/log/open-row-log.ts';
-import { createTogether } from './write/together.ts';
-import { WriteQueue, type StoreCondition } from './write/write-queue.ts';
-import { createKeyUses } from './key-uses.ts';
-import { createLocalSessions } from '../../modules/console/sessions/local-sessions.ts';
-import { createLoginSessions } from '../../modules/login/stored-sessions.ts';
-import { createNodes } from '../../modules/nodes/log/node-states.ts';
-import { outboxMaxDefault } from './limits.ts';
-import type { OutboxMax } from '../../modules/nodes/log/outbox.ts';
-import { createOutbox } from '../../modules/nodes/log/outbox-entries.ts';
 import { putSeveralMarks } from './index-entries.ts';
-import { putRuleAssets } from '../../modules/rules/log/rule-assets.ts';
-import {
-  createIndexBuilder,
-  refreshInstants,
-  refreshWords,
-} from '../../modules/tables/log/index-build.ts';
+import { createKeyUses } from './key-uses.ts';
 import { createReads } from './reads.ts';
-import { joinCluster, leaveShared, type Sharing } from '../../modules/cluster/log/join.ts';
+import { createLocalDeliveryWriter } from './shared/delivery-writer.ts';
 import type { SharedLog } from './shared/shared-log.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
 import { createSharedValues, valuesOf } from './shared/shared-values.ts';
-import { SharedWriter } from '../../modules/cluster/log/shared-writer.ts';
-import {
-  createClusterTask,
-  deliveryTask,
-  tasksIn,
-  TaskTurn,
-} from '../../modules/cluster/log/task-turn.ts';
-import type { SharedFollower } from '../../modules/cluster/log/shared-follower.ts';
 import { Snapshots } from './snapshot.ts';
 import type { DraftPlace, Reads, SharedPart, Store, StoreCounts } from './store.ts';
-import { transactSync } from './environment.ts';
-import { verifyData } from '../../modules/upkeep/verify/verify.ts';
+import { createCommit, createLocalWriter } from './write/commit.ts';
+import { LogFeed } from './write/feed.ts';
+import { createTogether } from './write/together.ts';
+import { refreshDraftedRows } from './write/write-puts.ts';
+import { type StoreCondition, WriteQueue } from './write/write-queue.ts';
+
+/** The most that an outbox has, if the ini file sets nothing else. */
+export const outboxMaxDefault = { entries: 1_000_000, bytes: 4 * 2 ** 30 };
 
 interface StoreParts {
   /** Absolute path of the data folder; created if it is missing. */

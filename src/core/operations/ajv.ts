@@ -1,12 +1,18 @@
-import { isJsonObject, type Json, type JsonObject } from '../values/json/json.ts';
-import { documentNodesMax, formatCharactersMax } from '../../modules/tables/limits.ts';
 import {
   oneSchema,
   referenced,
   schemaLists,
   schemasByName,
 } from '../../modules/tables/schema-check.ts';
+import { type Json, type JsonObject, isJsonObject } from '../values/json/json.ts';
 import { parseDateTime } from '../values/time.ts';
+import { KIB } from '../values/units.ts';
+
+/** Schemas that ajv compiles to one function, in a time that grows with their square. */
+export const documentNodesMax = 40;
+
+/** Characters of a text that a `format` is checked in; a longer one is not valid. */
+const formatCharactersMax = 8 * KIB;
 
 /** A schema as documents that refer to each other. */
 interface SchemaDocuments {

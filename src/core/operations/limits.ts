@@ -1,5 +1,4 @@
-const KIB = 1024;
-const MIB = 1024 * KIB;
+import { KIB, MIB } from '../values/units.ts';
 
 /** Members of an enginedata that wait one by one; if there are more, their outer members wait. */
 export const waitingMembersMax = 100;
@@ -23,17 +22,6 @@ export const listRowsMax = 1_000;
 export const listCharactersMax = 8 * MIB;
 /** A rule or a row of the log of this length takes twice the time of a short one to examine. */
 export const ruleCharacters = 4 * KIB;
-/** Large invalidates and imports that wait, and how long; they run one after the other. */
-export const largeWritesWaitingMax = 4;
-export const largeWriteWaitMs = 600_000;
-/** Rows of a page of change.list. */
-export const changesRowsMax = 200;
-/** Rows of the log that one page of change.list examines. */
-export const changesExaminedMax = 20_000;
+
 /** Days that an answer of breadcrumb.visits or visit.summary covers. */
 export const visitDaysMax = 3_660;
-/** Breadcrumbs in an answer of breadcrumb.visits, and pages in one of visit.summary. */
-export const visitedKeysDefault = 100;
-export const visitedKeysMax = 1_000;
-/** Attempts of a webhook that server.subscribe compares. */
-export const watchedAttemptsMax = 100;

@@ -1,10 +1,10 @@
 import {
-  connect as connectTcp,
-  isIP,
-  Socket,
   type LookupFunction,
   type NetConnectOpts,
   type OnReadOpts,
+  Socket,
+  connect as connectTcp,
+  isIP,
 } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { createLruCache } from '../values/lru-cache.ts';
@@ -13,9 +13,15 @@ import { addressProblem, socketProblem } from './address.ts';
 import { detectTruncation } from './connection-end.ts';
 import type { Lookup } from './dns-lookup.ts';
 import { connectTimedOut, refusedAddress } from './failure.ts';
-import { answerBehindFailureMs, tcpKeepAliveMs, tlsSessionsMax } from './limits.ts';
+import { tcpKeepAliveMs } from './limits.ts';
 import type { ServerPlace } from './place.ts';
 import { otherFamilyCode } from './problem.ts';
+
+/** How long a response is awaited on a connection that can no longer be written to. */
+const answerBehindFailureMs = 100;
+
+/** TLS sessions that are remembered, to be resumed. */
+const tlsSessionsMax = 100;
 
 /**
  * Opens a connection. With `onread` (see net.connect), a connection without TLS is read into that

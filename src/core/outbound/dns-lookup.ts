@@ -1,19 +1,21 @@
+import type { RecordWithTtl } from 'node:dns';
 import dns from 'node:dns/promises';
 import { readFile } from 'node:fs/promises';
-import type { RecordWithTtl } from 'node:dns';
 import { isIP } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
-import {
-  hostsTrustMs,
-  nameTriesMax,
-  nameTrustMsMax,
-  nameTrustMsMin,
-  nameTryMs,
-  namesRememberedMax,
-  otherFamilyMs,
-  systemLookupsMax,
-} from './limits.ts';
 import { createLruCache } from '../values/lru-cache.ts';
+import { nameTriesMax, nameTryMs, namesRememberedMax } from './limits.ts';
+
+/** How long the addresses of one family wait for those of the other (RFC 8305 §3). */
+const otherFamilyMs = 50;
+const nameTrustMsMin = 1_000;
+const nameTrustMsMax = 60_000;
+
+/** How long the hosts file is cached before it is read again. */
+const hostsTrustMs = 2_000;
+
+/** Names that the system resolves at the same time: each occupies one of libuv's four threads. */
+const systemLookupsMax = 2;
 
 /** An address of a name. */
 export interface ResolvedAddress {

@@ -1,11 +1,15 @@
 import { headerFieldsMax } from '../http/limits.ts';
 import { fieldLines } from '../http/reply.ts';
-import { oneShotContentBytesMax, informationalMax } from './limits.ts';
-import type { Control, ResponseHandler } from './outgoing-request.ts';
-import type { ConnectionInfo } from './connection.ts';
+import { KIB } from '../values/units.ts';
 import { endsWithConnection } from './connection-end.ts';
+import type { ConnectionInfo } from './connection.ts';
 import { connectionClosed, isLostConnection } from './failure.ts';
-import { outboundProblem, problemOf, type OutboundProblem } from './problem.ts';
+import { informationalMax } from './limits.ts';
+import type { Control, ResponseHandler } from './outgoing-request.ts';
+import { type OutboundProblem, outboundProblem, problemOf } from './problem.ts';
+
+/** Bytes that are read of a response of which only the beginning matters. */
+const oneShotContentBytesMax = 16 * KIB;
 
 /** A short request, of whose response only the beginning is read. */
 export interface OneShotOptions {

@@ -1,4 +1,7 @@
-import { passedBytesPerCollection } from './limits.ts';
+import { MIB } from '../values/units.ts';
+
+/** Bytes that are passed on before the garbage collector frees the buffers that they came in. */
+export const passedBytesPerCollection = 4 * MIB;
 
 let passedBytes = 0;
 

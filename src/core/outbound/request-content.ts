@@ -1,5 +1,7 @@
 import type { Readable, Writable } from 'node:stream';
-import { continueWaitMs } from './limits.ts';
+
+/** How long a request with an Expect waits for an answer before it sends its content. */
+const continueWaitMs = 1_000;
 
 /** How the content of a request is sent. */
 interface ContentOptions {

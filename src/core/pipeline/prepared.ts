@@ -1,23 +1,26 @@
 import { LRUCache } from 'lru-cache';
-import { cacheUse, type CacheUse } from '../report/memory-use.ts';
-import { fieldLines, replyField, type Reply } from '../http/reply.ts';
-import type { ReuseClient } from '../values/reuse-client.ts';
-import {
-  failedUrlsMax,
-  preparedBytesMax,
-  preparedTextBytesMax,
-  preparedVariantsMax,
-} from '../server/limits.ts';
 import { fileCacheValidMs } from '../../modules/files/limits.ts';
+import { type Reply, fieldLines, replyField } from '../http/reply.ts';
+import { type CacheUse, cacheUse } from '../report/memory-use.ts';
+import { preparedTextBytesMax } from '../server/limits.ts';
+import type { ReuseClient } from '../values/reuse-client.ts';
+import { MIB } from '../values/units.ts';
 import type { Prepared } from './exchange.ts';
 import {
-  choosingFields,
   type ChoosingField,
   type PreparableHead,
   type PreparableRequest,
+  choosingFields,
 } from './preparable-request.ts';
 import { headText } from './response-head.ts';
 import type { Moment } from './serving.ts';
+
+/** Prepared answers in memory: of all URLs together, and of one URL. */
+const preparedBytesMax = 8 * MIB;
+const preparedVariantsMax = 8;
+
+/** URLs that have failed once: the answer is prepared with the next request. */
+const failedUrlsMax = 500;
 
 /** The prepared answers to one URL at one moment. */
 interface Entry {

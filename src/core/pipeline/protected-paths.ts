@@ -1,7 +1,9 @@
-import type { AccessConfig, DiskMount } from '../config/config.ts';
 import { matchesPattern } from '../../modules/headers/response-headers.ts';
+import type { AccessConfig, DiskMount } from '../config/config.ts';
 import { createLruCache } from '../values/lru-cache.ts';
-import { pathsRememberedMax } from '../../modules/access/limits.ts';
+
+/** Paths whose rules are in memory. */
+const pathsRememberedMax = 4_096;
 
 /** The parts of a mount by which a file answers at several paths. */
 type MountPaths = Pick<DiskMount, 'path' | 'index' | 'cleanUrls' | 'tryPaths'>;

@@ -1,18 +1,20 @@
 import { isDeepStrictEqual } from 'node:util';
-import { pino, type DestinationStream, type Logger } from 'pino';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import {
-  createAccessLog,
   type AccessLineSettings,
   type AccessLog,
   type LineSink,
+  createAccessLog,
 } from '../../modules/logs/access-log.ts';
-import type { AccessEntry } from './access-entry.ts';
-import { causesFollowedMax } from './limits.ts';
-import { journalSink, messageLines, requestLines, type LeveledSink } from './leveled-lines.ts';
 import { LogFile } from '../../modules/logs/log-file.ts';
 import type { RotationSettings } from '../../modules/logs/log-rotation.ts';
-import { readableLines } from './readable-lines.ts';
 import type { SyslogAddress } from '../../modules/logs/syslog-message.ts';
+import type { AccessEntry } from './access-entry.ts';
+import { type LeveledSink, journalSink, messageLines, requestLines } from './leveled-lines.ts';
+import { readableLines } from './readable-lines.ts';
+
+/** How deep the causes of an error are followed for its reason. */
+const causesFollowedMax = 5;
 
 /** The server's log: a message for people, and fields for programs; `err` is an error. */
 export interface Log {

@@ -4,7 +4,9 @@ import type { Body, FieldList, FileSource, Part } from '../http/reply.ts';
 import type { Sent } from '../pipeline/exchange.ts';
 import { takeBuffers } from './h1/file-buffers.ts';
 import { writeAll } from './h1/pieces.ts';
-import { answerHeadHeldMs } from './limits.ts';
+
+/** The longest time that the head of an answer waits for streamed content to begin. */
+const answerHeadHeldMs = 5;
 
 /** What a transport does besides writing the content of an answer. */
 export interface ContentWays {

@@ -1,6 +1,6 @@
-/** Limits of values that many folders use. Other limits are in the `limits.ts` of their folder. */
+import { KIB } from './units.ts';
 
-const KIB = 1024;
+/** Limits of values that many folders use. Other limits are in the `limits.ts` of their folder. */
 
 export const pathBytesMax = 4 * KIB;
 export const originBytesMax = 512;
@@ -17,6 +17,3 @@ export const sourceWeightMax = 1_000;
 /** The shortest and longest interval of health checks of a source. */
 export const checkIntervalMin = '100ms';
 export const checkIntervalMax = '1h';
-
-/** Characters of the header field that names the tool of a change. */
-export const toolUseCharactersMax = 2_048;

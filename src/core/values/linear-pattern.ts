@@ -1,5 +1,6 @@
 import { setFlagsFromString } from 'node:v8';
-import { patternCharactersMax } from '../../modules/tables/limits.ts';
+
+const patternCharactersMax = 1_000;
 
 let isEnabled = false;
 

@@ -1,3 +1,8 @@
+/** Bytes of a kibibyte. */
+export const KIB = 1024;
+/** Bytes of a mebibyte. */
+export const MIB = 1024 * KIB;
+
 const msPerUnit: Readonly<Record<string, number>> = {
   ms: 1,
   s: 1_000,

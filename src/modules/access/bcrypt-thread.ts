@@ -1,5 +1,7 @@
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { threadIdleMs } from './limits.ts';
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
+
+/** How long a thread for bcrypt waits for more. */
+const threadIdleMs = 30_000;
 
 interface Job {
   readonly id: number;

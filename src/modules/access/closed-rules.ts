@@ -1,6 +1,11 @@
 import type { AccessConfig } from '../../core/config/config.ts';
 import type { Reads } from '../../core/log/store.ts';
-import { closedRulesCountedMax, missingSectionsMax } from '../rules/operations/limits.ts';
+
+/** Access sections that page rules name and the ini file does not have, in warnings. */
+const missingSectionsMax = 100;
+
+/** Page rules of such a section that a warning counts. */
+const closedRulesCountedMax = 1_000;
 
 /**
  * The page rules that are closed to everybody, because the ini file does not have the access

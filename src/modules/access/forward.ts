@@ -1,14 +1,18 @@
 import { Readable } from 'node:stream';
 import { cgiName } from '../../core/http/reading/fields.ts';
-import { fieldLines, type FieldList, type Reply } from '../../core/http/reply.ts';
+import { type FieldList, type Reply, fieldLines } from '../../core/http/reply.ts';
 import type { Fields } from '../../core/http/request.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { sentUrlOf } from '../../core/values/path.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
-import type { AccessRequest } from './access-request.ts';
-import { forwardContentBytesMax, forwardTimeoutMs } from './limits.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { unknownAddress } from '../../core/values/network/peer.ts';
+import { sentUrlOf } from '../../core/values/path.ts';
+import { KIB } from '../../core/values/units.ts';
+import type { AccessRequest } from './access-request.ts';
+
+/** How long another server may take for a decision, and the content of its refusal. */
+const forwardTimeoutMs = 5_000;
+const forwardContentBytesMax = 64 * KIB;
 
 /** What another server has decided: fields for the source, or its answer for the client. */
 type ForwardDecision =

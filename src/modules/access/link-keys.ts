@@ -1,8 +1,11 @@
-import { makeLinkKey, parseSecretsKeys } from '../../core/config/secrets-keys.ts';
-import { reasonOf, type Log } from '../../core/report/log.ts';
 import { LoadedFile } from '../../core/config/loaded-file.ts';
-import { linkKeysBytesMax } from './limits.ts';
+import { makeLinkKey, parseSecretsKeys } from '../../core/config/secrets-keys.ts';
+import { type Log, reasonOf } from '../../core/report/log.ts';
+import { KIB } from '../../core/values/units.ts';
 import type { LinkKeys } from './signed-links.ts';
+
+/** The largest file of keys that sign links. */
+const linkKeysBytesMax = 64 * KIB;
 
 /** The keys of a file as it is now. */
 export interface LinkKeyFile {

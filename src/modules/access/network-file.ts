@@ -1,8 +1,11 @@
-import type { Log } from '../../core/report/log.ts';
-import { reasonOf } from '../../core/report/log.ts';
-import { comparableAddress, Networks } from '../../core/values/network/networks.ts';
 import { LoadedFile } from '../../core/config/loaded-file.ts';
-import { networkFileBytesMax, networkLinesNamedMax } from './limits.ts';
+import { type Log, reasonOf } from '../../core/report/log.ts';
+import { Networks, comparableAddress } from '../../core/values/network/networks.ts';
+import { MIB } from '../../core/values/units.ts';
+
+/** The largest file of networks, and the broken lines of it that the log names. */
+const networkFileBytesMax = 16 * MIB;
+const networkLinesNamedMax = 5;
 
 /** The networks of a file as it is now. */
 export interface NetworkFile {

@@ -1,10 +1,12 @@
 import type { Config } from '../../core/config/config.ts';
 import { readText } from '../../core/config/files.ts';
-import type { Log } from '../../core/report/log.ts';
-import { reasonOf } from '../../core/report/log.ts';
 import { LoadedFile } from '../../core/config/loaded-file.ts';
-import { passwordFileBytesMax } from './limits.ts';
-import { parsePasswordFile, type PasswordHash, type PasswordUsers } from './password-hash.ts';
+import { type Log, reasonOf } from '../../core/report/log.ts';
+import { MIB } from '../../core/values/units.ts';
+import { type PasswordHash, type PasswordUsers, parsePasswordFile } from './password-hash.ts';
+
+/** The largest password file. */
+const passwordFileBytesMax = 4 * MIB;
 
 /** The users of a password file as it is now. */
 export interface PasswordFile {

@@ -1,5 +1,10 @@
-import { randomBytes, scrypt, type ScryptOptions } from 'node:crypto';
-import { bcryptCostMax, scryptBytesMax, scryptParallelMax } from './limits.ts';
+import { type ScryptOptions, randomBytes, scrypt } from 'node:crypto';
+import { MIB } from '../../core/values/units.ts';
+
+/** The highest costs of a hash in a password file: scrypt's memory and rounds, bcrypt's cost. */
+const scryptBytesMax = 128 * MIB;
+const scryptParallelMax = 16;
+const bcryptCostMax = 15;
 
 /** A hash of scrypt (RFC 7914) with its parameters. */
 interface ScryptHash {

@@ -1,29 +1,38 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { addressNetwork } from '../../core/values/network/cidr.ts';
 import { SharedLimit } from '../../core/fair/shared-limit.ts';
 import {
-  takeAll,
   TokenBuckets,
   type TokenCounter,
   type TokenOrder,
+  takeAll,
 } from '../../core/fair/token-buckets.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
+import { addressNetwork } from '../../core/values/network/cidr.ts';
 import { BcryptThread } from './bcrypt-thread.ts';
-import {
-  bcryptBytesMax,
-  checksRunningMax,
-  checksWaitingMax,
-  checkWaitMs,
-  loginNameCharactersMax,
-  passwordBytesMax,
-  rememberedMax,
-  rememberedMs,
-  triesCountedMax,
-  wrongPerAddressMax,
-  wrongPerNameMax,
-} from './limits.ts';
-import { scryptAs, type PasswordHash } from './password-hash.ts';
+import { loginNameCharactersMax, passwordBytesMax } from './limits.ts';
+import { type PasswordHash, scryptAs } from './password-hash.ts';
+
+/** bcrypt ignores what comes after these bytes, so a longer password is none. */
+const bcryptBytesMax = 72;
+
+/** Slow checks at the same time, and those that wait for them, and how long. */
+export const checksRunningMax = 2;
+export const checksWaitingMax = 64;
+const checkWaitMs = 10_000;
+
+/** How long a right password is right without a slow check, and how many are in memory. */
+const rememberedMs = 60_000;
+const rememberedMax = 16_384;
+
+/** Wrong passwords a minute from one address, or IPv6 network of 64 bits … */
+export const wrongPerAddressMax = 10;
+
+/** … and for one name, from addresses that it has never come from. */
+export const wrongPerNameMax = 50;
+
+/** Addresses and names whose tries are counted, and names with their known addresses. */
+const triesCountedMax = 16_384;
 
 /** A name and a password, as a client has sent them (RFC 7617). */
 interface Credentials {

@@ -1,13 +1,17 @@
 import { getCACertificates } from 'node:tls';
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import type { Authorization } from 'acme-client';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 import type { ListenAddress } from '../../core/config/addresses.ts';
+import { createDialler } from '../../core/outbound/dialler.ts';
 import { defaultPorts } from '../../core/values/network/authority.ts';
 import { parseCidr } from '../../core/values/network/cidr.ts';
-import { acmeConnectMs, acmeOrderMs, acmePollMs, acmePollMsMax, acmeRequestMs } from './limits.ts';
-import type { DnsRecord } from './dns/dns-record.ts';
 import { acmeTransport } from './acme-transport.ts';
-import { createDialler } from '../../core/outbound/dialler.ts';
+import type { DnsRecord } from './dns/dns-record.ts';
+import { acmeConnectMs, acmeOrderMs, acmeRequestMs } from './limits.ts';
+
+/** The first and the longest interval at which the state of an order is polled. */
+const acmePollMs = 1_000;
+const acmePollMsMax = 15_000;
 
 /** An order of a certificate from an ACME server (RFC 8555). */
 export interface AcmeOrder {

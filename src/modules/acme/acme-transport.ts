@@ -1,10 +1,12 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { axios } from 'acme-client';
-import { acmeAnswerBytesMax } from './limits.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import { outboundUrl } from '../../core/outbound/url.ts';
+import { MIB } from '../../core/values/units.ts';
+
+export const acmeAnswerBytesMax = MIB;
 
 /** The function that sends the requests of acme-client: an adapter of axios. */
 type Transport = Extract<typeof axios.defaults.adapter, (...given: never[]) => unknown>;

@@ -1,22 +1,26 @@
 import { LRUCache } from 'lru-cache';
 import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import { SharedTasks } from '../../core/fair/shared-tasks.ts';
-import type { AcmeStore } from './acme-store.ts';
-import type { Permissions } from './permissions.ts';
-import { isPublicName } from '../../core/server/tls/public-name.ts';
-import type { CertificateState } from '../status/server-status.ts';
-import {
-  onDemandCheckMs,
-  onDemandContextsMax,
-  onDemandLookMs,
-  onDemandUseMs,
-  onDemandWaitingMax,
-} from '../../core/server/limits.ts';
 import {
   certificateState,
   loadOnDemandCertificates,
 } from '../../core/server/tls/certificate-states.ts';
-import { loadAcmeCertificate, type ActivePair } from '../../core/server/tls/loaded-certificate.ts';
+import { type ActivePair, loadAcmeCertificate } from '../../core/server/tls/loaded-certificate.ts';
+import { isPublicName } from '../../core/server/tls/public-name.ts';
+import type { CertificateState } from '../status/server-status.ts';
+import type { AcmeStore } from './acme-store.ts';
+import type { Permissions } from './permissions.ts';
+
+/** Contexts of certificates on demand in memory, and how soon one is read again. */
+const onDemandContextsMax = 1_000;
+const onDemandCheckMs = 60_000;
+
+/** How often a handshake looks for its certificate, and how many handshakes wait. */
+const onDemandLookMs = 200;
+const onDemandWaitingMax = 256;
+
+/** How often the use of a certificate on demand is noted. */
+const onDemandUseMs = 6 * 3_600_000;
 
 interface OnDemandParts {
   readonly store: AcmeStore;

@@ -1,20 +1,29 @@
 import { LRUCache } from 'lru-cache';
-import { parseCidr } from '../../core/values/network/cidr.ts';
-import type { Log } from '../../core/report/log.ts';
 import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import { SharedTasks } from '../../core/fair/shared-tasks.ts';
-import { Failure } from '../../core/values/failure.ts';
 import { createDialler } from '../../core/outbound/dialler.ts';
-import {
-  permissionFailedMs,
-  permissionMs,
-  permissionsMax,
-  questionLogMs,
-  questionMs,
-  questionHeldMs,
-  questionsAtOnceMax,
-  questionsWaitingMax,
-} from './limits.ts';
+import type { Log } from '../../core/report/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { parseCidr } from '../../core/values/network/cidr.ts';
+
+/** How long an answer about a name on demand holds, and a missing one; and of how many names. */
+const permissionMs = 60_000;
+const permissionFailedMs = 10_000;
+const permissionsMax = 10_000;
+
+/**
+ * Questions about names on demand: at the same time, with the least time that one takes its place,
+ * so that there are ten a second, and those that wait for a place.
+ */
+export const questionsAtOnceMax = 8;
+export const questionHeldMs = 800;
+const questionsWaitingMax = 256;
+
+/** How long a question may take. */
+export const questionMs = 5_000;
+
+/** Lines of the log about questions without an answer: one in this time. */
+const questionLogMs = 60_000;
 
 /** Whether a certificate may be obtained; `unknown` before the URL has answered. */
 type Permission = 'allowed' | 'refused' | 'unknown';

@@ -1,18 +1,14 @@
 import { getCACertificates } from 'node:tls';
-import { parseCidr } from '../../core/values/network/cidr.ts';
 import { readRetryAfter } from '../../core/http/retry-after.ts';
-import { createDialler, type Dialler } from '../../core/outbound/dialler.ts';
+import { type Dialler, createDialler } from '../../core/outbound/dialler.ts';
 import { outboundUrl } from '../../core/outbound/url.ts';
+import { parseCidr } from '../../core/values/network/cidr.ts';
 import type { AcmeOrder } from './acme-order.ts';
 import { answerText } from './acme-transport.ts';
-import {
-  acmeConnectMs,
-  acmeErrorCharactersMax,
-  acmeInfoMs,
-  acmeInfoMsMax,
-  acmeInfoMsMin,
-  acmeRequestMs,
-} from './limits.ts';
+import { acmeConnectMs, acmeErrorCharactersMax, acmeInfoMs, acmeRequestMs } from './limits.ts';
+
+export const acmeInfoMsMin = 60_000;
+export const acmeInfoMsMax = 86_400_000;
 
 /** A question about a certificate. */
 export interface RenewalQuestion extends Pick<AcmeOrder, 'directory' | 'ca' | 'allowPrivate'> {

@@ -4,46 +4,61 @@ import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.t
 import type { AcmeConfig } from '../../core/config/config.ts';
 import { readEabKey } from '../../core/config/key-pair.ts';
 import { readRetryAfter } from '../../core/http/retry-after.ts';
-import { Failure } from '../../core/values/failure.ts';
-import {
-  acmeCheckMs,
-  acmeErrorCharactersMax,
-  acmeInfoMs,
-  acmeOrderMs,
-  acmeProblemMs,
-  acmeRestartMs,
-  acmeRetryAfterMsMax,
-  acmeTurnPollMs,
-  acmeYieldMs,
-  dnsCleanupStoppedMs,
-  onDemandAskAgainMs,
-  onDemandFailuresMax,
-  onDemandPollMs,
-  onDemandRateMs,
-} from './limits.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { Metric } from '../../core/report/metrics.ts';
+import { Failure } from '../../core/values/failure.ts';
 import {
-  OrderError,
   type AcmeChallenge,
   type AcmeOrder,
-  type IssuedCertificate,
   type ChallengeResponse,
+  type IssuedCertificate,
+  OrderError,
 } from './acme-order.ts';
 import type { AcmeStore, HostState } from './acme-store.ts';
 import { certificateId } from './certificate-id.ts';
 import type { DnsRecord, DnsRecords } from './dns/dns-record.ts';
+import { acmeErrorCharactersMax, acmeInfoMs, acmeOrderMs, acmeRestartMs } from './limits.ts';
 import type { Permissions } from './permissions.ts';
 import type { RenewalInfo, RenewalQuestion } from './renewal-info.ts';
 import {
+  type Lifetime,
+  orderAfterStartMs,
   renewalAfterIssueMs,
   renewalAfterStartMs,
   renewalMs,
   retryDelayMs,
-  orderAfterStartMs,
   suggestedMs,
-  type Lifetime,
 } from './schedule.ts';
+
+/** How often certificates that are due are searched, even if the clock was changed. */
+const acmeCheckMs = 3_600_000;
+
+/** The longest Retry-After of an ACME server that is obeyed. */
+export const acmeRetryAfterMsMax = 7 * 86_400_000;
+
+/** How often a node tries to order while another one orders. */
+export const acmeTurnPollMs = 5_000;
+
+/** The extra pause of a node whose order failed, so that another node orders first. */
+export const acmeYieldMs = 15_000;
+
+/** The pause of a node after it could not order. */
+const acmeProblemMs = 60_000;
+
+/** How long the removal of a record may take when the server stops. */
+const dnsCleanupStoppedMs = 3_000;
+
+/** How often the names that other processes want are read. */
+const onDemandPollMs = 2_000;
+
+/** The period of `acme_on_demand_rate`. */
+const onDemandRateMs = 60_000;
+
+/** A name is forgotten after so many failed orders in a row without a certificate. */
+const onDemandFailuresMax = 3;
+
+/** How long a renewal waits for the answer whether it is still allowed. */
+const onDemandAskAgainMs = 3_600_000;
 
 export interface RenewalParts {
   readonly acme: AcmeConfig;

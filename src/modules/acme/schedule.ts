@@ -1,4 +1,13 @@
-import { acmeRestartMs, acmeRetryMs, acmeRetryMsKept, acmeSuggestedMs } from './limits.ts';
+import { acmeRestartMs } from './limits.ts';
+
+/** How long after each consecutive failure a certificate is ordered again. */
+export const acmeRetryMs = [1, 5, 15, 60, 180, 360, 720, 1_440].map((minutes) => minutes * 60_000);
+
+/** A certificate is not renewed by such a suggestion sooner after its issue. */
+const acmeSuggestedMs = 86_400_000;
+
+/** The wait after a failure that is never shortened, however soon the certificate ends. */
+const acmeRetryMsKept = 3_600_000;
 
 /** The validity of a certificate, in milliseconds since 1970. */
 export interface Lifetime {

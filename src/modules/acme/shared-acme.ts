@@ -2,24 +2,23 @@ import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { AcmeConfig } from '../../core/config/config.ts';
 import type { KeyPair, RefusedPair } from '../../core/config/key-pair.ts';
-import { readSecretsKeys, type SecretsKey } from '../../core/config/secrets-keys.ts';
-import { Failure } from '../../core/values/failure.ts';
+import { type SecretsKey, readSecretsKeys } from '../../core/config/secrets-keys.ts';
 import type { ReadValues, ValueChange, Values } from '../../core/log/shared/shared-values.ts';
-import type { ClusterTask } from '../cluster/log/task-turn.ts';
 import type { SharedPart } from '../../core/log/store.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { ClusterTask } from '../cluster/log/task-turn.ts';
 import type { IssuedCertificate } from './acme-order.ts';
 import {
+  type AcmeStore,
+  type HostState,
+  type OnDemandStore,
   acmeServerName,
   isHost,
   isToken,
   newAccountKey,
   parseHostState,
-  type AcmeStore,
-  type HostState,
-  type OnDemandStore,
 } from './acme-store.ts';
 import type { AcmeFolder } from './folder.ts';
-import { acmeSaveRetryMs, challengeCatchUpMs } from './limits.ts';
 import { seal, unseal } from './sealed.ts';
 import {
   accountPrefix,
@@ -34,6 +33,12 @@ import {
   untilOf,
   usedKeys,
 } from './shared-certificates.ts';
+
+/** How often a certificate that was issued is stored again while the cluster cannot be reached. */
+const acmeSaveRetryMs = 1_000;
+
+/** The time between two looks at the shared log for challenges that a node does not know. */
+const challengeCatchUpMs = 200;
 
 interface SharedAcmeParts {
   readonly acme: Pick<AcmeConfig, 'hosts' | 'directory'>;

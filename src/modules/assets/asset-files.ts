@@ -1,20 +1,24 @@
-import { createHash, randomBytes, type Hash } from 'node:crypto';
-import { constants, fstatSync, openSync, closeSync } from 'node:fs';
-import { mkdir, open, readdir, rename, rm, stat, utimes, type FileHandle } from 'node:fs/promises';
+import { type Hash, createHash, randomBytes } from 'node:crypto';
+import { closeSync, constants, fstatSync, openSync } from 'node:fs';
+import { type FileHandle, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { Failure } from '../../core/values/failure.ts';
-import { isDiskFull } from '../../core/log/folder/full-disk.ts';
-import { syncPath } from '../upkeep/backup.ts';
-import { assetFolder } from '../../core/log/folder/data-folder.ts';
-import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
 import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
+import { assetFolder } from '../../core/log/folder/data-folder.ts';
+import { isDiskFull } from '../../core/log/folder/full-disk.ts';
+import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { syncPath } from '../upkeep/backup.ts';
 import { isDigest } from './asset.ts';
-import {
-  hashedAtOnceBytes,
-  interruptedUploadMs,
-  interruptedUploadsMax,
-  signatureBytes,
-} from './limits.ts';
+import { interruptedUploadMs } from './limits.ts';
+
+/** Interrupted uploads that the server keeps; a further one replaces one of the key with most. */
+export const interruptedUploadsMax = 64;
+
+/** The first bytes of a file, by which the server knows images. */
+const signatureBytes = 64;
+
+/** Bytes of a file that are hashed at once. */
+const hashedAtOnceBytes = 256 * 1024;
 
 /** The folder of incomplete files, below that one: a file is renamed out of it when it is whole. */
 const incoming = '.incoming';

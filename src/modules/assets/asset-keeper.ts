@@ -1,11 +1,13 @@
-import { atIntervals, type Task } from '../../core/background/tasks.ts';
-import type { Log } from '../../core/report/log.ts';
+import { type Task, atIntervals } from '../../core/background/tasks.ts';
+import { eventLoop } from '../../core/fair/turns.ts';
 import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
 import type { Reads, Store } from '../../core/log/store.ts';
-import { assetOf, assetTable, type Asset } from './asset.ts';
+import type { Log } from '../../core/report/log.ts';
 import type { AssetFiles } from './asset-files.ts';
-import { assetsAtOnce, interruptedUploadMs, keepEveryMs } from './limits.ts';
-import { eventLoop } from '../../core/fair/turns.ts';
+import { type Asset, assetOf, assetTable } from './asset.ts';
+import { interruptedUploadMs, keepEveryMs } from './limits.ts';
+
+const assetsAtOnce = 1_000;
 
 /** The part of a store that says which files are in use. */
 type AssetStore = Pick<Store, 'inDraft' | 'refresh' | 'shared'> &

@@ -1,27 +1,30 @@
 import { createHash, hash } from 'node:crypto';
 import { closeSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
+import { createFileSource, readBytes } from '../../core/http/content/file-source.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import { type FieldList, type Reply, noBody } from '../../core/http/reply.ts';
+import { isCompressible } from '../../core/http/representation/compressible.ts';
+import { type Representation, select } from '../../core/http/representation/represent.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { withVary } from '../../core/http/vary.ts';
+import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { MIB } from '../../core/values/units.ts';
 import { withCodings } from '../compression/compressed-reply.ts';
 import type { Compressors } from '../compression/compressors.ts';
 import type { CompressiblePage } from '../compression/page-compressor.ts';
-import { isCompressible } from '../../core/http/representation/compressible.ts';
-import { createFileSource, readBytes } from '../../core/http/content/file-source.ts';
-import { pageFields } from '../../core/http/content/page-fields.ts';
-import { withVary } from '../../core/http/vary.ts';
-import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
-import { select, type Representation } from '../../core/http/representation/represent.ts';
-import type { ContentRequest } from '../../core/http/request.ts';
-import { Failure } from '../../core/values/failure.ts';
-import type { StoredRule } from '../rules/rule.ts';
-import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
 import { cachedFileBytesMax, compressedFileBytesMax } from '../files/limits.ts';
-import { isDigest, type Asset } from './asset.ts';
+import type { StoredRule } from '../rules/rule.ts';
 import type { AssetFiles } from './asset-files.ts';
 import { assetSafetyFields } from './asset-type.ts';
-import { assetPagesBytesMax } from './limits.ts';
-import { hasVariants, sizeIn } from './picture-request.ts';
+import { type Asset, isDigest } from './asset.ts';
 import type { MissingFiles } from './missing-files.ts';
+import { hasVariants, sizeIn } from './picture-request.ts';
 import type { Variants, WantedPicture } from './variants.ts';
+
+/** Small files of assets in memory. */
+const assetPagesBytesMax = 64 * MIB;
 
 type AskedFor = Pick<ContentRequest, 'method' | 'fields' | 'query' | 'address'>;
 

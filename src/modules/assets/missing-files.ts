@@ -1,14 +1,20 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure, failureFrom } from '../../core/values/failure.ts';
-import type { Log } from '../../core/report/log.ts';
-import type { WaymarkClient } from '../peers/waymark-client.ts';
-import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
 import type { Task } from '../../core/background/tasks.ts';
+import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
 import type { Store } from '../../core/log/store.ts';
-import { assetOf, assetTable } from './asset.ts';
+import type { Log } from '../../core/report/log.ts';
+import { Failure, failureFrom } from '../../core/values/failure.ts';
+import type { WaymarkClient } from '../peers/waymark-client.ts';
 import type { AssetFiles } from './asset-files.ts';
 import { assetsInUse } from './asset-keeper.ts';
-import { centreSilentMs, keepEveryMs, missingFileWaitMs } from './limits.ts';
+import { assetOf, assetTable } from './asset.ts';
+import { keepEveryMs } from './limits.ts';
+
+/** How long a visitor waits for a file that this node gets from its centre. */
+const missingFileWaitMs = 10_000;
+
+/** How long the centre may be silent while it sends a file. */
+const centreSilentMs = 30_000;
 
 interface MissingFilesParts {
   readonly files: Pick<AssetFiles, 'begin' | 'interruptedBytes' | 'open'>;

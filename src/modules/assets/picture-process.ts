@@ -1,14 +1,24 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, fork } from 'node:child_process';
 import { isSea } from 'node:sea';
 import type { Metadata, SharpOptions } from 'sharp';
 import { Failure } from '../../core/values/failure.ts';
-import {
-  pictureProcessBytesMax,
-  pictureProcessIdleMs,
-  variantPixelsMax,
-  variantSecondsMax,
-} from './limits.ts';
+import { MIB } from '../../core/values/units.ts';
 import type { PictureType } from './picture-request.ts';
+
+/** A picture with more pixels has no variants: a small file can unpack to gigabytes. */
+const variantPixelsMax = 64_000_000;
+
+/**
+ * The memory of the process that makes pictures, which ends with more: enough for the decoder, the
+ * encoder and the process itself.
+ */
+const pictureProcessBytesMax = 768 * MIB;
+
+/** How long that process stays without a picture. */
+const pictureProcessIdleMs = 60_000;
+
+/** Seconds that a variant may take. */
+const variantSecondsMax = 20;
 
 /** What a file says of its picture. */
 export type PictureMetadata = Pick<

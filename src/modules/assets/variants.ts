@@ -3,28 +3,39 @@ import { mkdir, readdir, rename, rm, stat, utimes, writeFile } from 'node:fs/pro
 import { join } from 'node:path';
 import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import { SharedTasks } from '../../core/fair/shared-tasks.ts';
-import { createLruCache } from '../../core/values/lru-cache.ts';
-import { Failure } from '../../core/values/failure.ts';
 import type { Log } from '../../core/report/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import { MIB } from '../../core/values/units.ts';
+import { type AssetFiles, variantsFolder } from './asset-files.ts';
 import type { Asset } from './asset.ts';
-import { variantsFolder, type AssetFiles } from './asset-files.ts';
+import { type PictureMetadata, PictureProcess } from './picture-process.ts';
 import {
-  knownPicturesMax,
-  variantSideMax,
-  variantSourceBytesMax,
-  variantUnpackedBytesMax,
-  variantsKeptShare,
-  variantsWaitingMax,
-  variantWaitMs,
-} from './limits.ts';
-import { PictureProcess, type PictureMetadata } from './picture-process.ts';
-import {
+  type PictureSize,
+  type PictureType,
   hasVariants,
   variantType,
   variantWidth,
-  type PictureSize,
-  type PictureType,
 } from './picture-request.ts';
+
+/** A picture with a longer side has no variants: the work on one row grows with it. */
+const variantSideMax = 65_535;
+
+/** A picture that takes more bytes of memory to decode has no variants. */
+const variantUnpackedBytesMax = 256 * MIB;
+
+/** A longer file has no variants. */
+const variantSourceBytesMax = 64 * MIB;
+
+/** Variants that wait for their turn, and how long; otherwise the whole picture is sent. */
+const variantsWaitingMax = 64;
+const variantWaitMs = 5_000;
+
+/** Pictures whose sizes, or failures, a process keeps in memory. */
+const knownPicturesMax = 10_000;
+
+/** The share of its room that the folder of variants is reduced to when it is full. */
+const variantsKeptShare = 0.9;
 
 /** Makes smaller pictures, in the formats that clients accept (docs/how-to/assets.md). */
 export interface Variants {

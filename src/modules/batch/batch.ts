@@ -1,19 +1,23 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { Failure, type Problem } from '../../core/values/failure.ts';
-import type { Json } from '../../core/values/json/json.ts';
 import type { Store } from '../../core/log/store.ts';
-import { defineOperation, type Call } from '../../core/operations/operation.ts';
+import { vkCharactersMax } from '../../core/operations/limits.ts';
+import { type Call, defineOperation } from '../../core/operations/operation.ts';
 import { problemsMember } from '../../core/operations/problems.ts';
 import { preferMember, vkMember } from '../../core/operations/records/schema.ts';
-import { vkCharactersMax } from '../../core/operations/limits.ts';
-import { shadowProblems, type ShadowParts } from '../rules/operations/shadows.ts';
-import {
-  batchOperationsMax,
-  batchRulesComparedMax,
-  batchVkCharactersMax,
-  rulesComparedPerTurn,
-} from './limits.ts';
-import { batchNames, type BatchReport, type BatchRequest, type BatchResult } from './run-batch.ts';
+import { Failure, type Problem } from '../../core/values/failure.ts';
+import type { Json } from '../../core/values/json/json.ts';
+import { type ShadowParts, shadowProblems } from '../rules/operations/shadows.ts';
+import { batchOperationsMax } from './limits.ts';
+import { type BatchReport, type BatchRequest, type BatchResult, batchNames } from './run-batch.ts';
+
+/** Characters of the vk of a batch: that of an operation has its place in the batch behind it. */
+const batchVkCharactersMax = 240;
+
+/** Page rules of a batch that are compared with the files of the site. */
+const batchRulesComparedMax = 1_000;
+
+/** How many of them in one turn of the event loop. */
+const rulesComparedPerTurn = 20;
 
 /** The parts that the operation needs. */
 interface BatchParts extends Pick<ShadowParts, 'site'> {

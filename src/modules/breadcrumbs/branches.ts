@@ -1,17 +1,20 @@
+import type { Branch } from '../../core/pipeline/conditions/when.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Json } from '../../core/values/json/json.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
 import { breadcrumbOf } from './breadcrumb.ts';
 import type { Destination } from './destination.ts';
-import { breadcrumbHopsMax, breadcrumbOutcomesMax } from './limits.ts';
+import { breadcrumbHopsMax } from './limits.ts';
 import {
+  type BreadcrumbStart,
+  type BreadcrumbVisit,
   breadcrumbStart,
   outcomeOf,
   targetVisit,
-  type BreadcrumbStart,
-  type BreadcrumbVisit,
 } from './resolve.ts';
-import type { Branch } from '../../core/pipeline/conditions/when.ts';
+
+/** Branches of a breadcrumb that a comparison answers, over all keys that it leads to. */
+const breadcrumbOutcomesMax = 2_000;
 
 /** What one branch of a breadcrumb answers, to visitors who meet its conditions. */
 export interface BranchOutcome {

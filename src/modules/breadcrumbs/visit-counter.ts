@@ -1,14 +1,16 @@
-import type { Fields } from '../../core/http/request.ts';
 import { isPrefetch, prefetchPurpose } from '../../core/http/prefetch.ts';
+import type { Fields } from '../../core/http/request.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
-import { singleMetric, type Metric } from '../../core/report/metrics.ts';
 import type { Log } from '../../core/report/log.ts';
-import { visitKeysBufferedMax } from '../../core/log/limits.ts';
-import { dayOf, VisitBuffer } from '../visits/visit-buffer.ts';
-import { addName, type BreadcrumbDimension } from '../visits/visit-counts.ts';
-import type { DaySpan, DayVisits, VisitTable } from '../visits/visit-database.ts';
+import { type Metric, singleMetric } from '../../core/report/metrics.ts';
 import { referringHost } from '../visits/referring-host.ts';
+import { VisitBuffer, dayOf } from '../visits/visit-buffer.ts';
+import { type BreadcrumbDimension, addName } from '../visits/visit-counts.ts';
+import type { DaySpan, DayVisits, VisitTable } from '../visits/visit-database.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
+
+/** Breadcrumbs with counts in memory that are not written yet, and pages. */
+export const visitKeysBufferedMax = 10_000;
 
 /** Counts one visit of each breadcrumb that a request has followed. */
 export type CountVisit = (

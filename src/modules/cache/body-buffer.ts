@@ -1,4 +1,7 @@
-import { arrivingPieceBytes } from './limits.ts';
+import { KIB } from '../../core/values/units.ts';
+
+/** Shorter chunks of incoming content are joined. */
+export const arrivingPieceBytes = 16 * KIB;
 
 /** Consecutive bytes of a body, and the position of the first one. */
 interface Piece {

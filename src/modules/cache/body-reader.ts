@@ -1,7 +1,10 @@
 import { Readable } from 'node:stream';
-import { arrivingReadBytes } from './limits.ts';
 import { countPassedBytes } from '../../core/outbound/passed-bytes.ts';
+import { KIB } from '../../core/values/units.ts';
 import type { BodyFile } from './body-file.ts';
+
+/** Bytes that a reader takes at a time from a file that is still being written. */
+const arrivingReadBytes = 128 * KIB;
 
 /** A body that arrives, as its readers see it. */
 export interface ReadableBody {

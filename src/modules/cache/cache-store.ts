@@ -1,26 +1,31 @@
 import { LRUCache } from 'lru-cache';
-import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
+import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
+import { type Metric, singleMetric } from '../../core/report/metrics.ts';
+import { MIB } from '../../core/values/units.ts';
+import type { BodyFilePlace } from './body-file.ts';
 import type { CacheAdmin, CacheCounts, CacheListPage, CachePurge } from './cache-admin.ts';
-import { singleMetric, type Metric } from '../../core/report/metrics.ts';
-import type { ResponseStorage, NewContent } from './storage/response-storage.ts';
-import type { UrlRecord } from './storage/record.ts';
-import { byClock, wasSet, type ClockReading } from './freshness.ts';
+import { toCachedResponse, withContent } from './cached-reply.ts';
 import {
-  answersPerUrlMax,
-  cacheHeldBytesMax,
-  cacheTouchedSeconds,
-  sharedAnswerMs,
-} from './limits.ts';
-import {
-  contentOf,
-  isReplacedBy,
   type CachedResponse,
   type StoredResponse,
+  contentOf,
+  isReplacedBy,
 } from './cached-response.ts';
-import type { BodyFilePlace } from './body-file.ts';
 import { ContentStore } from './content-store.ts';
-import { toCachedResponse, withContent } from './cached-reply.ts';
+import { type ClockReading, byClock, wasSet } from './freshness.ts';
+import { cacheTouchedSeconds } from './limits.ts';
 import { listPage } from './listing.ts';
+import type { UrlRecord } from './storage/record.ts';
+import type { NewContent, ResponseStorage } from './storage/response-storage.ts';
+
+/** The longest time a response waits for other workers to see its change of the cache. */
+const sharedAnswerMs = 100;
+
+/** Responses that are stored for one URL, with different values of the fields in Vary. */
+const answersPerUrlMax = 32;
+
+/** Stored responses in the memory of a process. */
+const cacheHeldBytesMax = 32 * MIB;
 
 /** The stored responses by URL: all of them on disk, the recently used ones in memory too. */
 export interface CacheStore extends CacheAdmin {

@@ -1,15 +1,37 @@
-import { discard, type Reply } from '../../core/http/reply.ts';
-import { isRead, type ContentRequest } from '../../core/http/request.ts';
+import { type Reply, discard } from '../../core/http/reply.ts';
+import { type ContentRequest, isRead } from '../../core/http/request.ts';
+import type { ExpectedReply, PageRequest } from '../../core/pipeline/source.ts';
 import type { Cancellation } from '../../core/values/cancellation.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { coalescedWaitMsMax, unsharedMs, unsharedUrlsMax } from './limits.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
-import { countRulesInVia } from '../proxy/request-fields.ts';
-import { fetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
+import { unknownAddress } from '../../core/values/network/peer.ts';
+import { type FetchRule, fetchPlan } from '../proxy/fetch-plan.ts';
 import type { Fetcher } from '../proxy/fetcher.ts';
-import type { ExpectedReply, PageRequest } from '../../core/pipeline/source.ts';
-import { contentOf, type CachedResponse } from './cached-response.ts';
-import { receiveResponse } from './storability.ts';
+import { countRulesInVia } from '../proxy/request-fields.ts';
+import {
+  type CacheLookup,
+  cachePlans,
+  cacheUrlOf,
+  coalescingKey,
+  forwardReason,
+  lookUp,
+  matchingVary,
+  selectStored,
+  withoutStored,
+} from './cache-lookup.ts';
+import {
+  type ForwardReason,
+  cachedReply,
+  forwardedStatus,
+  hitReply,
+  toCachedResponse,
+  withCacheStatus,
+} from './cached-reply.ts';
+import { type CachedResponse, contentOf } from './cached-response.ts';
+import { type RequestDirectives, requestDirectives } from './directives.ts';
+import { explainBypass, explainCached } from './explain.ts';
+import { mayServeStale, reuseOf } from './freshness.ts';
+import { invalidatedUrls, isGetEquivalent } from './invalidation.ts';
 import {
   forwardedReply,
   isFreshOutcome,
@@ -18,22 +40,16 @@ import {
   replacesStored,
   replyFromOutcome,
 } from './outcome-reply.ts';
+import { RequestCoalescer, type SharedResult } from './request-coalescer.ts';
 import {
+  type FetchOutcome,
+  type SourceFetchParts,
   fetchFromSource,
   hasCredentials,
   storeFreshened,
   storeResponse,
-  type FetchOutcome,
-  type SourceFetchParts,
 } from './source-fetch.ts';
-import {
-  cachedReply,
-  forwardedStatus,
-  hitReply,
-  toCachedResponse,
-  withCacheStatus,
-  type ForwardReason,
-} from './cached-reply.ts';
+import { receiveResponse } from './storability.ts';
 import {
   asSent,
   freshened,
@@ -43,23 +59,16 @@ import {
   sourceRequest,
   unconditional,
 } from './validation.ts';
-import { RequestCoalescer, type SharedResult } from './request-coalescer.ts';
-import { explainBypass, explainCached } from './explain.ts';
-import { invalidatedUrls, isGetEquivalent } from './invalidation.ts';
-import {
-  cachePlans,
-  cacheUrlOf,
-  coalescingKey,
-  forwardReason,
-  lookUp,
-  matchingVary,
-  selectStored,
-  withoutStored,
-  type CacheLookup,
-} from './cache-lookup.ts';
-import { requestDirectives, type RequestDirectives } from './directives.ts';
-import { mayServeStale, reuseOf } from './freshness.ts';
-import { unknownAddress } from '../../core/values/network/peer.ts';
+
+/** URLs that are remembered for responses that cannot be shared, and for how long. */
+const unsharedUrlsMax = 10_000;
+const unsharedMs = 120_000;
+
+/**
+ * How long a request waits for the response to another one of the same content, before it is sent
+ * itself: that of `proxy_cache_lock_timeout` of nginx.
+ */
+const coalescedWaitMsMax = 5_000;
 
 /** `via` is this server's name in Via fields. */
 interface CachedFetchParts extends SourceFetchParts {

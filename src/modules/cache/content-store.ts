@@ -1,11 +1,14 @@
-import { cacheHeldFileBytesMax } from './limits.ts';
-import { unpooled } from '../../core/values/json/unpooled.ts';
-import type { ResponseStorage, NewContent } from './storage/response-storage.ts';
-import type { StoredEntry } from './storage/record.ts';
 import { readBytes } from '../../core/http/content/file-source.ts';
-import type { StoredResponse } from './cached-response.ts';
+import { unpooled } from '../../core/values/json/unpooled.ts';
+import { MIB } from '../../core/values/units.ts';
 import type { BodyFilePlace } from './body-file.ts';
-import { contentFile, type ContentFile } from './content-file.ts';
+import type { StoredResponse } from './cached-response.ts';
+import { type ContentFile, contentFile } from './content-file.ts';
+import type { StoredEntry } from './storage/record.ts';
+import type { NewContent, ResponseStorage } from './storage/response-storage.ts';
+
+/** Stored content up to this size is sent from memory, larger content from its file. */
+const cacheHeldFileBytesMax = MIB;
 
 interface ContentStoreParts {
   readonly cache: ResponseStorage<StoredResponse>;

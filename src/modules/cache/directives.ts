@@ -1,9 +1,12 @@
 import { parseDictionary } from 'structured-headers';
-import { fieldLines, type FieldList } from '../../core/http/reply.ts';
+import { type FieldList, fieldLines } from '../../core/http/reply.ts';
 import type { Fields } from '../../core/http/request.ts';
 import { splitList, tokenSource, unquote } from '../../core/http/syntax.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
-import { directivesKnownCharactersMax, directivesKnownMax } from './limits.ts';
+
+/** Parsed Cache-Control fields in memory, and the longest field that is remembered. */
+const directivesKnownMax = 256;
+const directivesKnownCharactersMax = 256;
 
 /**
  * Cache directives (RFC 9111 §5.2) by lower-case name. The value is the argument without quotes,

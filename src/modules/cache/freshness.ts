@@ -1,13 +1,21 @@
 import { parseHttpDate } from '../../core/http/date.ts';
-import { fieldLines, type FieldList } from '../../core/http/reply.ts';
+import { type FieldList, fieldLines } from '../../core/http/reply.ts';
 import {
+  type Directives,
+  type RequestDirectives,
   fieldsOf,
   governingDirectives,
   secondsOf,
-  type Directives,
-  type RequestDirectives,
 } from './directives.ts';
-import { clockJitterMs, heuristicLifetimeMsMax, staleUnreachableMsMax } from './limits.ts';
+
+/** A difference of two clock readings up to this is jitter, not a change of the clock. */
+const clockJitterMs = 1_000;
+
+/** The longest lifetime of a response without an explicit one (RFC 9111 §4.2.2). */
+const heuristicLifetimeMsMax = 86_400_000;
+
+/** How long a stale response is used while its source cannot be reached. */
+const staleUnreachableMsMax = 3_600_000;
 
 /** The parts of a response that its freshness depends on. */
 export interface ReceivedHeader {

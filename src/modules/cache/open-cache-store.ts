@@ -1,12 +1,14 @@
 import { join } from 'node:path';
 import type { Config } from '../../core/config/config.ts';
-import { cacheReportMs } from './limits.ts';
 import type { Log } from '../../core/report/log.ts';
-import { openCache } from './storage/folder-cache.ts';
-import { prepareCache, requireSharedCache, settleCache } from './storage/environment.ts';
+import { type CacheStore, createCacheStore } from './cache-store.ts';
 import type { StoredResponse } from './cached-response.ts';
 import { clockReader } from './freshness.ts';
-import { createCacheStore, type CacheStore } from './cache-store.ts';
+import { prepareCache, requireSharedCache, settleCache } from './storage/environment.ts';
+import { openCache } from './storage/folder-cache.ts';
+
+/** The shortest time between two log lines that say that the cache cannot be written. */
+const cacheReportMs = 60_000;
 
 /** The configuration of the cache. */
 interface CacheConfig {

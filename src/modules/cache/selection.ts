@@ -1,11 +1,16 @@
 import { createHash } from 'node:crypto';
-import { fieldLines, replyField, type FieldList } from '../../core/http/reply.ts';
+import { type FieldList, fieldLines, replyField } from '../../core/http/reply.ts';
 import type { Fields } from '../../core/http/request.ts';
 import { tokenSource, trimOws } from '../../core/http/syntax.ts';
 import { withVary } from '../../core/http/vary.ts';
-import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/limits.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
-import { canonicalMembersMax, selectingCharactersMax } from './limits.ts';
+import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/limits.ts';
+
+/** The longest secondary cache key that is stored as text; of longer ones, a hash is stored. */
+const selectingCharactersMax = 512;
+
+/** The most members of a list that is normalized; longer lists stay unchanged. */
+const canonicalMembersMax = 32;
 
 /** The fields of a request as the source receives them, by lower-case name. */
 export interface SentField {

@@ -1,15 +1,22 @@
-import { finished, type Readable } from 'node:stream';
-import {
-  arrivingBytesMax,
-  arrivingFilesMax,
-  arrivingHeldBytesMax,
-  arrivingLagBytesMax,
-  arrivingScarceBytesMax,
-} from './limits.ts';
-import type { NewContent } from './storage/response-storage.ts';
-import { BodyFile, type BodyFilePlace } from './body-file.ts';
-import { SharedBodyReader, type ReadableBody } from './body-reader.ts';
+import { type Readable, finished } from 'node:stream';
+import { KIB, MIB } from '../../core/values/units.ts';
 import { BodyBuffer } from './body-buffer.ts';
+import { BodyFile, type BodyFilePlace } from './body-file.ts';
+import { type ReadableBody, SharedBodyReader } from './body-reader.ts';
+import type { NewContent } from './storage/response-storage.ts';
+
+/** Memory for the content of one response that has not been written to its file. */
+export const arrivingHeldBytesMax = MIB;
+
+/** The same for all responses together; above it, each response has only the next limit. */
+export const arrivingBytesMax = 64 * MIB;
+const arrivingScarceBytesMax = 64 * KIB;
+
+/** Disk space for incoming content, as a multiple of the longest content that may be stored. */
+const arrivingFilesMax = 2;
+
+/** How far apart two readers of content that is not stored may be when memory is scarce. */
+export const arrivingLagBytesMax = 4 * MIB;
 
 /**
  * The body of a response while it arrives from its source. It is buffered, so that any number of

@@ -1,11 +1,13 @@
-import { fieldLines, replyField, type FieldList } from '../../core/http/reply.ts';
+import { type FieldList, fieldLines, replyField } from '../../core/http/reply.ts';
 import type { ContentRequest, Fields } from '../../core/http/request.ts';
 import type { Cancellation } from '../../core/values/cancellation.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
-import { freshnessOf, type ReceivedHeader } from './freshness.ts';
-import { selectingsPerAnswerMax } from './limits.ts';
-import { selectingKey, varyNames, withImpliedVary, type SentField } from './selection.ts';
+import { type ReceivedHeader, freshnessOf } from './freshness.ts';
+import { type SentField, selectingKey, varyNames, withImpliedVary } from './selection.ts';
 import { splitFields } from './storability.ts';
+
+/** Values of the fields in Vary for which a source has confirmed the same response. */
+const selectingsPerAnswerMax = 16;
 
 /** Fields that make a response partial or conditional (RFC 9110 §13, §14). */
 const conditions = [

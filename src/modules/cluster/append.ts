@@ -1,23 +1,34 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { headers, type Msg, type MsgHdrs } from '@nats-io/transport-node';
+import { type Msg, type MsgHdrs, headers } from '@nats-io/transport-node';
 import { Failure } from '../../core/values/failure.ts';
-import { answerOf, callJetStream, JetStreamError, jetStreamErrors } from './jetstream-api.ts';
-import {
-  appendAgainMs,
-  appendBytesPerMs,
-  appendMsMax,
-  appendRequestMs,
-  batchWindow,
-  entryBytesMax,
-  entryMessagesMax,
-  messageBytesMax,
-  messageDataShare,
-  requestMsMax,
-} from './limits.ts';
+import { MIB } from '../../core/values/units.ts';
+import { JetStreamError, answerOf, callJetStream, jetStreamErrors } from './jetstream-api.ts';
+import { appendAgainMs, appendMsMax, requestMsMax } from './limits.ts';
 import { appendIdOf, entryHeaders } from './message.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
 import { subjectOf } from './stream.ts';
 import { publishWakeUp } from './wake-ups.ts';
+
+/** How long one attempt to append waits for its answer … */
+const appendRequestMs = 1_000;
+
+/** … and 1 ms longer for each of these bytes of the entry. */
+const appendBytesPerMs = 10_000;
+
+/** The bytes of one message, if the server allows more (`max_payload`, by default 1 MiB) … */
+const messageBytesMax = MIB;
+
+/** … and the part of it that the data may be; header fields take the rest. */
+const messageDataShare = 0.75;
+
+/** The messages of one entry, as JetStream allows in an atomic batch … */
+const entryMessagesMax = 1_000;
+
+/** … and its bytes, which the servers have in memory several times. */
+const entryBytesMax = 256 * MIB;
+
+/** Of the messages of a batch, each one after this many waits for an answer. */
+const batchWindow = 16;
 
 interface AppendParts {
   readonly nats: ReconnectingNats;

@@ -1,8 +1,10 @@
-import { assetsInUse } from '../assets/asset-keeper.ts';
-import type { ClusterFiles } from './status.ts';
 import type { SharedFilesState } from '../../core/log/shared/shared-files.ts';
 import type { Store } from '../../core/log/store.ts';
-import { missingFilesShownMax } from '../../cli/limits.ts';
+import { assetsInUse } from '../assets/asset-keeper.ts';
+import type { ClusterFiles } from './status.ts';
+
+/** Names of assets without a file that `waymark cluster status` shows; it counts the others. */
+const missingFilesShownMax = 10;
 
 /** The files of a cluster, as `waymark cluster status` shows them. */
 export interface FilesReport extends SharedFilesState {

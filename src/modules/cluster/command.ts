@@ -1,32 +1,35 @@
-import { InvalidArgumentError, type Command } from 'commander';
+import { type Command, InvalidArgumentError } from 'commander';
+import { type DefineCommand, type Terminal, writeLine } from '../../cli/command.ts';
+import { openData, openDataToRead, requireData } from '../../cli/open-data.ts';
+import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
+import { createProgress } from '../../cli/progress.ts';
+import { table } from '../../cli/remote/client-command.ts';
+import type { Config } from '../../core/config/config.ts';
+import { holdsData } from '../../core/log/folder/data-folder.ts';
+import { claimFolder } from '../../core/log/folder/folder-claim.ts';
+import { openStore } from '../../core/log/open.ts';
+import type { Store } from '../../core/log/store.ts';
+import { silentLog } from '../../core/report/log.ts';
+import { newId, now } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { durationMs, durationText } from '../../core/values/units.ts';
 import type { HostState } from '../acme/acme-store.ts';
 import { AcmeFolder } from '../acme/folder.ts';
 import { writeAcmeFiles } from '../acme/leave-cluster.ts';
 import { sharedStates, usedKeys } from '../acme/shared-certificates.ts';
+import { type FilesReport, filesReport, filesText } from './command-files.ts';
 import {
+  type ClusterFiles,
+  type ClusterStatus,
   changeRetention,
   clusterFiles,
   clusterStatus,
   createCluster,
-  type ClusterFiles,
-  type ClusterStatus,
 } from './status.ts';
-import type { Config } from '../../core/config/config.ts';
-import { openData, openDataToRead, requireData } from '../../cli/open-data.ts';
-import { newId, now } from '../../core/values/clock.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { durationMs, durationText } from '../../core/values/units.ts';
-import { silentLog } from '../../core/report/log.ts';
-import { claimFolder } from '../../core/log/folder/folder-claim.ts';
-import { holdsData } from '../../core/log/folder/data-folder.ts';
-import { openStore } from '../../core/log/open.ts';
-import type { Store } from '../../core/log/store.ts';
-import { table } from '../../cli/remote/client-command.ts';
-import { writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';
-import { retentionMsMax, retentionMsMin } from '../../cli/limits.ts';
-import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
-import { createProgress } from '../../cli/progress.ts';
-import { filesReport, filesText, type FilesReport } from './command-files.ts';
+
+/** The shortest and longest retention that `waymark cluster` sets: one hour to ten years. */
+const retentionMsMin = 3_600_000;
+const retentionMsMax = 3_650 * 86_400_000;
 
 interface ClusterOptions {
   readonly config?: string;

@@ -1,7 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { createInbox, type Msg, type NatsConnection } from '@nats-io/transport-node';
-import { fetchBytesMax, fetchHedgeMs, fetchMessagesMax } from './limits.ts';
+import { type Msg, type NatsConnection, createInbox } from '@nats-io/transport-node';
+import { MIB } from '../../core/values/units.ts';
 import { sequenceOf } from './message.ts';
+
+/** The messages, and their bytes, that a server sends for one request. */
+const fetchMessagesMax = 1_000;
+const fetchBytesMax = 8 * MIB;
+
+/** The pauses after which a request for messages is repeated, if no answer begins. */
+const fetchHedgeMs = [30, 60, 90, 120, 150, 180, 210] as const;
 
 /** The messages to fetch. */
 interface FetchRequest {

@@ -2,26 +2,29 @@ import { randomInt } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import {
   AuthorizationError,
-  connect,
-  credsAuthenticator,
-  nkeyAuthenticator,
-  TimeoutError,
   type Msg,
   type MsgHdrs,
   type NatsConnection,
+  TimeoutError,
+  connect,
+  credsAuthenticator,
+  nkeyAuthenticator,
 } from '@nats-io/transport-node';
-import type { Config } from '../../core/config/config.ts';
-import { Failure } from '../../core/values/failure.ts';
 import { retryUntilAborted } from '../../core/background/retry-loop.ts';
+import type { Config } from '../../core/config/config.ts';
 import type { Log } from '../../core/report/log.ts';
-import {
-  connectMsMax,
-  pingMs,
-  natsRetryMs,
-  natsRetryMsMax,
-  requestMsMax,
-  unansweredRequestsMax,
-} from './limits.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { connectMsMax, requestMsMax } from './limits.ts';
+
+/** The pause after all servers have refused a connection, at first and at most. */
+const natsRetryMs = 100;
+const natsRetryMsMax = 1_000;
+
+/** The interval of pings; the client closes the connection after two pings without an answer. */
+const pingMs = 1_000;
+
+/** After this many requests in a row without an answer, the next server gets a connection. */
+const unansweredRequestsMax = 6;
 
 /** The keys of `[cluster]` that a connection needs. */
 type NatsSettings = Omit<Config['cluster'], 'name'>;

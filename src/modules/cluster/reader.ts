@@ -1,26 +1,42 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Msg } from '@nats-io/transport-node';
+import type { SharedEntry } from '../../core/log/shared/shared-log.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { durationText } from '../../core/values/units.ts';
-import type { SharedEntry } from '../../core/log/shared/shared-log.ts';
-import {
-  fetchAgainMs,
-  fetchAgainMsMax,
-  heldBackMsMax,
-  idleCheckMs,
-  pollMs,
-  readAgainMs,
-  readerRequestMs,
-  requestMsMax,
-  shorterMsMax,
-  strayMessagesMax,
-} from './limits.ts';
 import { fetchMessages } from './fetch-messages.ts';
+import type { StreamInfo } from './jetstream-api.ts';
+import { readAgainMs, requestMsMax } from './limits.ts';
 import { partOf } from './message.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
-import type { StreamInfo } from './jetstream-api.ts';
-import { requireStream, retentionMsOf, type StreamOfLog } from './stream.ts';
+import { type StreamOfLog, requireStream, retentionMsOf } from './stream.ts';
 import { WakeUps } from './wake-ups.ts';
+
+/** How long a reader waits at first for an answer; each further time, twice as long. */
+const readerRequestMs = 500;
+
+/** How often a node looks for new messages without a wake-up by another node. */
+const pollMs = 500;
+
+/** The pause before messages that others have are fetched again, at first and at most … */
+const fetchAgainMs = 1;
+const fetchAgainMsMax = 32;
+
+/** … and how long a server may lack them. */
+const heldBackMsMax = 2_000;
+
+/** After this time without a message, the node asks the leader whether there are any. */
+const idleCheckMs = 4_000;
+
+/**
+ * How long the stream may seem shorter than what this node has, because a former leader answers,
+ * before the node gives up.
+ */
+const shorterMsMax = 20_000;
+
+/**
+ * After this number of wrong messages in a row, from one server after the other, the node gives up.
+ */
+const strayMessagesMax = 12;
 
 interface ReaderParts {
   readonly nats: ReconnectingNats;

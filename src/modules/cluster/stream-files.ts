@@ -1,23 +1,29 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../core/values/failure.ts';
 import type { SharedContent, SharedFile, SharedFiles } from '../../core/log/shared/shared-files.ts';
+import { Failure } from '../../core/values/failure.ts';
 import {
+  JetStreamError,
+  type StreamInfo,
   answerOf,
   callJetStream,
-  JetStreamError,
   jetStreamErrors,
-  type StreamInfo,
 } from './jetstream-api.ts';
-import {
-  appendAgainMs,
-  appendMsMax,
-  filePartBytes,
-  filePartsAtOnce,
-  filePartRequestMs,
-} from './limits.ts';
+import { appendAgainMs, appendMsMax } from './limits.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
-import { idField, streamFailure, streamInfo } from './stream.ts';
 import { filesState, filesStreamOf } from './stream-state.ts';
+import { idField, streamFailure, streamInfo } from './stream.ts';
+
+/**
+ * The bytes of a part of a file that nodes share. It is a part of the layout, because the subject
+ * of a part has its number; the servers have to take messages of this size (`max_payload`).
+ */
+const filePartBytes = 512 * 1024;
+
+/** The parts of a file that are stored or fetched at the same time. */
+const filePartsAtOnce = 4;
+
+/** How long a server may take to store a part. */
+const filePartRequestMs = 5_000;
 
 interface FilesParts {
   readonly nats: ReconnectingNats;

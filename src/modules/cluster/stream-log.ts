@@ -1,21 +1,21 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Config } from '../../core/config/config.ts';
-import { Failure } from '../../core/values/failure.ts';
-import type { Log } from '../../core/report/log.ts';
 import type { SharedLog } from '../../core/log/shared/shared-log.ts';
+import type { Log } from '../../core/report/log.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { appendEntry } from './append.ts';
 import type { StreamInfo } from './jetstream-api.ts';
-import {
-  connectMsMax,
-  endMsMax,
-  readAgainMs,
-  replicaContactMsMax,
-  requestMsMax,
-} from './limits.ts';
+import { appendMsMax, connectMsMax, readAgainMs, requestMsMax } from './limits.ts';
 import { ReconnectingNats } from './nats-connection.ts';
 import { readEntries } from './reader.ts';
-import { requireStream, streamFailure, streamInfo } from './stream.ts';
 import { createStreamFiles } from './stream-files.ts';
+import { requireStream, streamFailure, streamInfo } from './stream.ts';
+
+/** How long a node tries to get the end of the stream: also while the servers elect a leader. */
+const endMsMax = appendMsMax;
+
+/** A leader without a sign of most replicas for this long may no longer be the leader. */
+const replicaContactMsMax = 3_000;
 
 interface StreamLogParts {
   readonly settings: Config['cluster'];

@@ -1,14 +1,17 @@
 import { Failure } from '../../core/values/failure.ts';
 import {
-  callJetStream,
-  hasNoResponder,
-  jetStreamErrors,
   JetStreamError,
   type StreamConfig,
   type StreamInfo,
+  callJetStream,
+  hasNoResponder,
+  jetStreamErrors,
 } from './jetstream-api.ts';
-import { duplicatesMs, requestMsMax } from './limits.ts';
+import { requestMsMax } from './limits.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
+
+/** How long JetStream looks for duplicates, as by default. */
+const duplicatesMs = 120_000;
 
 /** The oldest release of nats-server with atomic batches. */
 const serverVersion = [2, 12] as const;

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -6,7 +6,14 @@ import { delimiter, join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
-import { pictureCallMs, pictureLoadMs, pictureHeightMax, pictureWidth } from '../../cli/limits.ts';
+
+/** How long a page may load, and an answer of the browser may take. */
+const pictureLoadMs = 10_000;
+const pictureCallMs = 30_000;
+
+/** The width of a picture, and its most height, in CSS pixels. */
+const pictureWidth = 1_280;
+const pictureHeightMax = 6_000;
 
 const names = ['chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable', 'chrome'];
 const macPaths = [

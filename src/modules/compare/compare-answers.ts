@@ -1,27 +1,34 @@
 import { createHash } from 'node:crypto';
-import type { BranchOutcome } from '../breadcrumbs/branches.ts';
+import type { WorkTurns } from '../../core/fair/turns.ts';
 import { contentChunks } from '../../core/http/content/content.ts';
+import { type Reply, discard, replyField } from '../../core/http/reply.ts';
 import { limitFreshness } from '../../core/http/representation/limited-freshness.ts';
-import { discard, replyField, type Reply } from '../../core/http/reply.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
 import { statusOf } from '../../core/http/status.ts';
-import { Failure, failureFrom } from '../../core/values/failure.ts';
-import { sameJson, type Json } from '../../core/values/json/json.ts';
-import type { Caller } from '../../core/values/key.ts';
-import type { RowReader } from '../rendering/rendered-pages.ts';
-import type { WorkTurns } from '../../core/fair/turns.ts';
 import type { Reads } from '../../core/log/store.ts';
-import { isSourceInside, rulesInside } from '../rules/bounds/rules.ts';
 import type { Call } from '../../core/operations/operation.ts';
+import type { SiteAccess } from '../../core/pipeline/site-access.ts';
+import { Failure, failureFrom } from '../../core/values/failure.ts';
+import { type Json, sameJson } from '../../core/values/json/json.ts';
+import type { Caller } from '../../core/values/key.ts';
+import type { BranchOutcome } from '../breadcrumbs/branches.ts';
+import type { RowReader } from '../rendering/rendered-pages.ts';
+import { isSourceInside, rulesInside } from '../rules/bounds/rules.ts';
 import { clientOf } from '../rules/operations/page-lookup.ts';
 import type { Previewed } from '../rules/operations/preview.ts';
-import type { SiteAccess } from '../../core/pipeline/site-access.ts';
-import {
-  comparedAnswerMs,
-  comparedBranchesMax,
-  comparedBytesMax,
-} from '../drafts/operations/limits.ts';
 import { textDifference } from './text-diff.ts';
+
+/**
+ * Bytes of an answer that draft.compare shows the differences of; of a longer one, it compares a
+ * digest …
+ */
+const comparedBytesMax = 4 * 2 ** 20;
+
+/** … and how long it waits for an answer. */
+const comparedAnswerMs = 30_000;
+
+/** Branches of a breadcrumb that it lists; it counts the others. */
+const comparedBranchesMax = 50;
 
 /** A URL, or the key of a breadcrumb at an origin. */
 export type Question =

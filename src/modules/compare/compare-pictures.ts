@@ -1,12 +1,17 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Operations } from '../../cli/client/operations.ts';
+import { UsageError } from '../../cli/command.ts';
+import { picturesMax } from '../../cli/limits.ts';
+import { type ApiTarget, callApi } from '../../cli/remote/api-client.ts';
 import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
 import { errorReason } from '../../core/log/folder/data-folder.ts';
-import { UsageError } from '../../cli/command.ts';
-import { picturesMax, picturesMsMax, previewSecondsOfPictures } from '../../cli/limits.ts';
-import { callApi, type ApiTarget } from '../../cli/remote/api-client.ts';
-import { Chromium, findChromium, type ChromiumTab } from './chromium.ts';
+import { Chromium, type ChromiumTab, findChromium } from './chromium.ts';
+
+const picturesMsMax = 20 * 60_000;
+
+/** How long the preview link for the pictures works, if it cannot be revoked. */
+const previewSecondsOfPictures = 30 * 60;
 
 /** A row of draft.compare. */
 export type ComparedRow = Operations['draft.compare']['output']['rows'][number];

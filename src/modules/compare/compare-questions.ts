@@ -1,26 +1,28 @@
+import type { WorkTurns } from '../../core/fair/turns.ts';
 import { readContent } from '../../core/http/content/content.ts';
 import { discard } from '../../core/http/reply.ts';
-import type { SiteDraft } from '../drafts/draft.ts';
-import { Failure } from '../../core/values/failure.ts';
+import type { DraftedRecordName, Reads } from '../../core/log/store.ts';
+import { parseUrl, requireBreadcrumbKey } from '../../core/operations/place.ts';
 import { isInside } from '../../core/values/bounds.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Caller } from '../../core/values/key.ts';
 import { encodePath } from '../../core/values/path.ts';
+import type { SiteDraft } from '../drafts/draft.ts';
+import { comparedDaysDefault } from '../drafts/operations/limits.ts';
+import { versionsIn } from '../drafts/operations/publish-plan.ts';
+import { requireInside } from '../rules/bounds/rules.ts';
 import type { PageDimension } from '../visits/visit-counts.ts';
 import type { DaySpan, DayVisits } from '../visits/visit-database.ts';
-import type { WorkTurns } from '../../core/fair/turns.ts';
-import type { DraftedRecordName, Reads } from '../../core/log/store.ts';
-import { requireInside } from '../rules/bounds/rules.ts';
+import { type Asker, type ComparedSites, type Question, replyTo } from './compare-answers.ts';
 import { comparedUrlsMax } from './comparison.ts';
-import { parseUrl, requireBreadcrumbKey } from '../../core/operations/place.ts';
-import { replyTo, type Asker, type ComparedSites, type Question } from './compare-answers.ts';
-import {
-  comparedDaysDefault,
-  sitemapBytesMax,
-  sitemapsMax,
-  sitemapUrlsMax,
-} from '../drafts/operations/limits.ts';
-import { versionsIn } from '../drafts/operations/publish-plan.ts';
+
+/** URLs of the sitemaps of a site … */
+const sitemapUrlsMax = 50_000;
+
+/** … bytes of one of them, and how many an index may name. */
+const sitemapBytesMax = 16 * 2 ** 20;
+const sitemapsMax = 50;
 
 /** A page of what a comparison asks. */
 export interface QuestionPage {

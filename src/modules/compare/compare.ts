@@ -1,37 +1,40 @@
-import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
-import type { SiteDraft } from '../drafts/draft.ts';
-import type { Location } from '../../core/http/visitor.ts';
-import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { WorkTurns } from '../../core/fair/turns.ts';
+import type { Location } from '../../core/http/visitor.ts';
 import type { Store } from '../../core/log/store.ts';
-import { openDraftSeen } from '../drafts/bounds.ts';
-import { defineOperation, type Call } from '../../core/operations/operation.ts';
+import { visitDaysMax } from '../../core/operations/limits.ts';
+import { type Call, defineOperation } from '../../core/operations/operation.ts';
 import { parseOrigin } from '../../core/operations/place.ts';
-import { previewFor, previewProperties, previewTimeMs } from '../rules/operations/preview.ts';
+import { turnsOf } from '../../core/operations/turns.ts';
 import type { SiteAccess } from '../../core/pipeline/site-access.ts';
+import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
+import { openDraftSeen } from '../drafts/bounds.ts';
+import type { SiteDraft } from '../drafts/draft.ts';
+import { digestProperty, draftProperty } from '../drafts/operations/drafts.ts';
+import { comparedDaysDefault } from '../drafts/operations/limits.ts';
+import { digestInTurns } from '../drafts/operations/publish-plan.ts';
+import type { RowReader } from '../rendering/rendered-pages.ts';
+import { previewFor, previewProperties, previewTimeMs } from '../rules/operations/preview.ts';
 import {
+  type Asker,
+  type ComparedSites,
   answersTo,
   branchDifferences,
   comparedRow,
   comparedSite,
   differences,
-  type Asker,
-  type ComparedSites,
 } from './compare-answers.ts';
 import {
+  type QuestionPage,
+  type VisitReads,
   givenQuestions,
   ruleQuestions,
   sitemapQuestions,
   visitedQuestions,
-  type QuestionPage,
-  type VisitReads,
 } from './compare-questions.ts';
-import { digestProperty, draftProperty } from '../drafts/operations/drafts.ts';
 import { comparedLists, comparedUrlsMax } from './comparison.ts';
-import { visitDaysMax } from '../../core/operations/limits.ts';
-import { digestInTurns } from '../drafts/operations/publish-plan.ts';
-import { turnsOf } from '../../core/operations/turns.ts';
-import { comparedAtOnce, comparedDaysDefault } from '../drafts/operations/limits.ts';
+
+/** Live requests and requests of the draft that it waits for at the same time. */
+const comparedAtOnce = 8;
 
 /** The parts that compare needs. */
 interface CompareParts extends VisitReads {

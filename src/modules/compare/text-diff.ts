@@ -1,11 +1,13 @@
 import { loadDiff } from '../../core/values/lazy-packages.ts';
-import {
-  diffCharactersMax,
-  diffEditsMax,
-  diffLineCharactersMax,
-  diffStepsMax,
-  diffTextCharactersMax,
-} from '../drafts/operations/limits.ts';
+
+/** Characters of two texts, changed lines that it looks for in them, and for how long. */
+const diffTextCharactersMax = 512 * 1_024;
+const diffEditsMax = 1_000;
+const diffStepsMax = 5_000_000;
+
+/** Characters of a difference, and of each of its lines. */
+const diffCharactersMax = 4_000;
+const diffLineCharactersMax = 200;
 
 /** The difference of two texts. */
 interface TextDifference {

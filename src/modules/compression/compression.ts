@@ -1,6 +1,8 @@
-import { pipeline, type Readable, type Transform } from 'node:stream';
+import { type Readable, type Transform, pipeline } from 'node:stream';
 import { promisify } from 'node:util';
 import {
+  type BrotliOptions,
+  type ZstdOptions,
   brotliCompress,
   brotliCompressSync,
   constants,
@@ -11,12 +13,22 @@ import {
   gzipSync,
   zstdCompress,
   zstdCompressSync,
-  type BrotliOptions,
-  type ZstdOptions,
 } from 'node:zlib';
 import type { ByCoding, Coding } from '../../core/http/representation/coding.ts';
 import { unpooled } from '../../core/values/json/unpooled.ts';
-import { compressBestBytesMax, compressSyncBytesMax, compressWindowLog } from './limits.ts';
+import { KIB } from '../../core/values/units.ts';
+
+/** Pages up to this size are compressed as well as possible, larger ones in reasonable time. */
+const compressBestBytesMax = 256 * KIB;
+
+/**
+ * Fetched content up to this size is compressed synchronously. A page takes about 0.1 ms then, and
+ * handing it to the thread pool costs more.
+ */
+const compressSyncBytesMax = { zstd: 64 * KIB, br: 16 * KIB, gzip: 32 * KIB } as const;
+
+/** The window of a compressor of fetched content as a power of two: 512 KiB. */
+const compressWindowLog = 19;
 
 /** A compressor of node:zlib: `flush` writes out everything that it holds back. */
 interface CompressionStream extends Transform {

@@ -1,24 +1,30 @@
 import { LRUCache } from 'lru-cache';
-import { preferredCodings, type ByCoding } from '../../core/http/representation/coding.ts';
 import {
-  replyWithPage,
   type Answered,
-  type PageWithSource,
   type Page,
+  type PageWithSource,
+  replyWithPage,
 } from '../../core/http/content/page-reply.ts';
 import type { Reply } from '../../core/http/reply.ts';
+import { type ByCoding, preferredCodings } from '../../core/http/representation/coding.ts';
 import type { ContentRequest, Fields } from '../../core/http/request.ts';
 import { withVary } from '../../core/http/vary.ts';
-import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
+import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
+import { MIB } from '../../core/values/units.ts';
 import { compressBest } from './compression.ts';
-import { compressedPagesBytesMax, compressionQueueBytesMax } from './limits.ts';
 import {
+  type PageVariant,
   isWorthCompressing,
   newVariants,
   pageByTag,
   variantPage,
-  type PageVariant,
 } from './page-variant.ts';
+
+/** All compressed pages in memory. */
+const compressedPagesBytesMax = 64 * MIB;
+
+/** Content of pages that wait for compression. */
+const compressionQueueBytesMax = 64 * MIB;
 
 /** A page in memory, uncompressed and in the codings that it has been compressed with so far. */
 export interface CompressiblePage {

@@ -1,18 +1,23 @@
-import { LRUCache } from 'lru-cache';
 import type { Readable } from 'node:stream';
+import { LRUCache } from 'lru-cache';
 import type { ByCoding, Coding } from '../../core/http/representation/coding.ts';
-import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
+import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
+import { MIB } from '../../core/values/units.ts';
 import {
   compressFast,
   compressFastSync,
   compressStream,
   isCompressedInline,
 } from './compression.ts';
-import {
-  compressedResponsesBytesMax,
-  compressFlushMs,
-  responsesCompressedAtOnceMax,
-} from './limits.ts';
+
+/** Fetched responses that are compressed at the same time; more are sent uncompressed. */
+export const responsesCompressedAtOnceMax = 32;
+
+/** Fetched content that was sent more than once, with its compressed forms. */
+const compressedResponsesBytesMax = 32 * MIB;
+
+/** How long a compressor of fetched content may hold back what the source has sent. */
+const compressFlushMs = 20;
 
 /** Compresses fetched content while it is sent; limits how much one process does at a time. */
 export interface ResponseCompressor {

@@ -1,8 +1,13 @@
-import { iniLine, iniTemplateLine } from '../../core/config/describe.ts';
 import { consistencyProblems } from '../../core/config/consistency.ts';
+import { iniLine, iniTemplateLine } from '../../core/config/describe.ts';
 import { parseIni } from '../../core/config/parse.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
-import { refusalRoundsMax, remarkCharactersMax } from './limits.ts';
+
+/** How much of a line a remark repeats. */
+const remarkCharactersMax = 100;
+
+/** How often lines that `check` refuses are taken out of a converted file. */
+const refusalRoundsMax = 20;
 
 /** A line of the configuration that is converted, with a text about it. */
 export interface Remark {

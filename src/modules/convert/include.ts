@@ -1,9 +1,12 @@
-import { readdirSync, readFileSync, statSync } from 'node:fs';
+import { readFileSync, readdirSync, statSync } from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import { isIncluded } from '../../core/config/include.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Directive } from './directive.ts';
-import { convertedBytesMax, includedFilesMax, includeDepthMax } from './limits.ts';
+import { convertedBytesMax, includeDepthMax } from './limits.ts';
+
+/** How many files a configuration may include, and how deep they include each other. */
+const includedFilesMax = 1_000;
 
 /** A file that a configuration includes. */
 export interface IncludedText {

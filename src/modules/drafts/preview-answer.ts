@@ -1,21 +1,24 @@
 import { readContent } from '../../core/http/content/content.ts';
+import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
+import { pageFields } from '../../core/http/content/page-fields.ts';
+import { parametersOf } from '../../core/http/query.ts';
 import {
+  type Reply,
   noBody,
   replyField,
   withoutCaching,
   withoutFields,
-  type Reply,
 } from '../../core/http/reply.ts';
-import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
-import { pageFields } from '../../core/http/content/page-fields.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { isWideField } from '../rules/bounds/wide-settings.ts';
-import { parametersOf } from '../../core/http/query.ts';
 import type { ContentRequest, Fields } from '../../core/http/request.ts';
-import { previewCookie } from './preview-cookie.ts';
 import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
-import { previewBytesMax } from '../../core/server/limits.ts';
 import type { DraftSite, Serving } from '../../core/pipeline/serving.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { MIB } from '../../core/values/units.ts';
+import { isWideField } from '../rules/bounds/wide-settings.ts';
+import { previewCookie } from './preview-cookie.ts';
+
+/** Bytes of an HTML page that gets the bar of a preview. */
+const previewBytesMax = 16 * MIB;
 
 /**
  * The answer to a link of a preview, or to the end of one: a cookie, and the way to the page of the

@@ -1,12 +1,15 @@
 import { opendirSync } from 'node:fs';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../../core/config/config.ts';
+import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
 import { languagePreference } from '../../core/http/representation/negotiation.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { CanonicalPath } from '../../core/values/path.ts';
-import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
-import { errorFolderEntriesMax, fileCacheValidMs } from './limits.ts';
-import { configuredPath, type MountRequest } from './mount-path.ts';
+import { fileCacheValidMs } from './limits.ts';
+import { type MountRequest, configuredPath } from './mount-path.ts';
+
+/** Entries of a folder with error pages; in a larger one, no page by language is found. */
+const errorFolderEntriesMax = 1_000;
 
 /** A file that can be the page of an error. */
 export interface ErrorPageFile {

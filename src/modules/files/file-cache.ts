@@ -1,9 +1,15 @@
 import { LRUCache } from 'lru-cache';
-import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
-import { cachedFileBytes, type CachedFile } from './cached-file.ts';
-
+import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
+import { MIB } from '../../core/values/units.ts';
+import { type CachedFile, cachedFileBytes } from './cached-file.ts';
+import { fileCacheValidMs } from './limits.ts';
 import type { NotFoundReason } from './mount-lookup.ts';
-import { fileCacheBytesMax, fileCacheValidMs, notFoundCacheCharactersMax } from './limits.ts';
+
+/** All files and listings in memory. */
+const fileCacheBytesMax = 64 * MIB;
+
+/** All keys of the "not found" cache. */
+export const notFoundCacheCharactersMax = MIB;
 
 /** Content of files in memory. Each value is valid for a short time after its last check. */
 export interface FileCache<T> {

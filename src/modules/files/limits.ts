@@ -1,5 +1,4 @@
-const KIB = 1024;
-const MIB = 1024 * KIB;
+import { KIB, MIB } from '../../core/values/units.ts';
 
 /** Files up to this size are cached in memory; larger ones are read while they are sent. */
 export const cachedFileBytesMax = 256 * KIB;
@@ -8,23 +7,15 @@ export const cachedFileBytesMax = 256 * KIB;
  * larger one is compressed each time.
  */
 export const compressedFileBytesMax = MIB;
-/** All files and listings in memory. */
-export const fileCacheBytesMax = 64 * MIB;
+
 /**
  * How long the server uses a cached file, a listing or a "not found" before it checks the disk
  * again. A prepared reply made of it may be used for the same time again: both together are shorter
  * than the second that the documentation promises.
  */
 export const fileCacheValidMs = 400;
-/** All keys of the "not found" cache. */
-export const notFoundCacheCharactersMax = MIB;
+
 /** How often a file or folder that changes while it is read is read again. */
 export const diskReadAttemptsMax = 4;
 /** Entries of a folder that a listing shows. */
 export const listingEntriesMax = 10_000;
-/** Entries of a folder with error pages; in a larger one, no page by language is found. */
-export const errorFolderEntriesMax = 1_000;
-/** A name of a file: NAME_MAX of Linux. */
-export const fileNameBytesMax = 255;
-/** Entries of a folder whose file status is read at the same time. */
-export const listingStatsAtOnceMax = 128;

@@ -1,16 +1,19 @@
-import { opendirSync, type BigIntStats } from 'node:fs';
+import { type BigIntStats, opendirSync } from 'node:fs';
 import { lstat, opendir } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../../core/config/config.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { canonicalPath, encodePath, pathInFolder } from '../../core/values/path.ts';
 import {
   undefinedIfMissing,
   undefinedIfMissingAsync,
 } from '../../core/http/content/file-errors.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { canonicalPath, encodePath, pathInFolder } from '../../core/values/path.ts';
 import { locate } from './find-file.ts';
-import { diskReadAttemptsMax, listingEntriesMax, listingStatsAtOnceMax } from './limits.ts';
+import { diskReadAttemptsMax, listingEntriesMax } from './limits.ts';
 import { isMountFile, isServableName } from './mount-path.ts';
+
+/** Entries of a folder whose file status is read at the same time. */
+const listingStatsAtOnceMax = 128;
 
 /** The entries of a folder: folders first, then by name, with numbers in numerical order. */
 export interface Listing {

@@ -1,7 +1,9 @@
 import type { DiskMount } from '../../core/config/config.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { pathOfText, textOfPath, type CanonicalPath } from '../../core/values/path.ts';
-import { fileNameBytesMax } from './limits.ts';
+import { type CanonicalPath, pathOfText, textOfPath } from '../../core/values/path.ts';
+
+/** A name of a file: NAME_MAX of Linux. */
+const fileNameBytesMax = 255;
 
 /** A request path relative to a mount's root folder. */
 export interface MountPath {

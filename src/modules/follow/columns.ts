@@ -1,5 +1,12 @@
-import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
-import { columnNameBytesMax, columnsMax } from './limits.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+
+/** Limits of `waymark follow`. */
+
+/** Bytes of a name in PostgreSQL. */
+const columnNameBytesMax = 63;
+
+/** Columns of a table, of PostgreSQL's 1,600. */
+const columnsMax = 1_500;
 
 /** The types of PostgreSQL that columns have. */
 export type ColumnType =

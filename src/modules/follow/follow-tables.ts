@@ -1,8 +1,14 @@
+import { retryUntilAborted } from '../../core/background/retry-loop.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import { retryUntilAborted } from '../../core/background/retry-loop.ts';
-import { openApiSocket, type ApiSocket } from '../peers/api-socket.ts';
-import { followRetryMs, followRetryMsMax, schemaMs } from './limits.ts';
+import { type ApiSocket, openApiSocket } from '../peers/api-socket.ts';
+
+/** How often the schema of a table is read again: it may change without a change of a row. */
+const schemaMs = 5_000;
+
+/** How long to wait before the next attempt to connect, at first and at most. */
+const followRetryMs = 500;
+const followRetryMsMax = 30_000;
 
 /** A change of a row, as record.subscribe sends it. */
 export interface RowPacket {

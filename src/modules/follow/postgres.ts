@@ -1,16 +1,18 @@
 import { Client, DatabaseError, escapeIdentifier as quoted } from 'pg';
 import { Failure } from '../../core/values/failure.ts';
-import { sameJson, type Json } from '../../core/values/json/json.ts';
+import { type Json, sameJson } from '../../core/values/json/json.ts';
 import {
-  columnsOf,
+  type ColumnType,
+  type Columns,
   columnValues,
+  columnsOf,
   hasNewField,
   writeOnlyNames,
-  type Columns,
-  type ColumnType,
 } from './columns.ts';
-import type { FollowedTable, FollowTarget, RowPacket } from './follow-tables.ts';
-import { postgresConnectMs } from './limits.ts';
+import type { FollowTarget, FollowedTable, RowPacket } from './follow-tables.ts';
+
+/** How long connecting to PostgreSQL may take. */
+const postgresConnectMs = 10_000;
 
 /** A database, and the schema in it that gets a table for each table that is followed. */
 interface PostgresOptions {

@@ -1,7 +1,9 @@
-import { splitOrigin } from '../redirects/redirect-lines.ts';
-import { encodeNonAscii, readPath } from '../../core/values/path.ts';
 import { fieldToken, fieldValue, isServersOwn } from '../../core/config/headers.ts';
-import { customHeadersMax, headerBlocksMax } from '../../core/config/limits.ts';
+import { customHeadersMax } from '../../core/config/limits.ts';
+import { encodeNonAscii, readPath } from '../../core/values/path.ts';
+import { splitOrigin } from '../redirects/redirect-lines.ts';
+
+const headerBlocksMax = 1_000;
 
 /** A path of a file `_headers`, with the fields of its answers. */
 export interface HeaderBlock {

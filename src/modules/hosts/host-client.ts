@@ -1,14 +1,17 @@
-import { parseJson } from '../../core/values/json/exact-number.ts';
 import { readFile } from 'node:fs/promises';
-import { Readable, type Duplex } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { Failure, isFailureCode } from '../../core/values/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
-import { openApiSocket, type ApiSocket } from '../peers/api-socket.ts';
 import type { Connect } from '../../core/outbound/connector.ts';
-import { placeOf } from '../../core/outbound/place.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
-import { hostAnswerBytesMax } from './limits.ts';
+import { placeOf } from '../../core/outbound/place.ts';
+import { Failure, isFailureCode } from '../../core/values/failure.ts';
+import { parseJson } from '../../core/values/json/exact-number.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import { MIB } from '../../core/values/units.ts';
+import { type ApiSocket, openApiSocket } from '../peers/api-socket.ts';
+
+/** Bytes of an answer of a data host. */
+const hostAnswerBytesMax = 64 * MIB;
 
 /** A data host: another server with the operations `record.*`. */
 export interface DataHost {

@@ -1,15 +1,23 @@
 import { createHash } from 'node:crypto';
-import { eventDraft, ownEvent } from '../../core/log/events/event.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import type { Task } from '../../core/background/tasks.ts';
-import type { StoredTable } from '../tables/table.ts';
-import type { Log } from '../../core/report/log.ts';
-import type { ApiSocket } from '../peers/api-socket.ts';
+import { eventDraft, ownEvent } from '../../core/log/events/event.ts';
 import type { LoggedDraft, Reads, Store } from '../../core/log/store.ts';
+import type { Log } from '../../core/report/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type Json, type JsonObject, sameJson } from '../../core/values/json/json.ts';
+import type { ApiSocket } from '../peers/api-socket.ts';
 import { parseDefinition } from '../tables/definition.ts';
+import type { StoredTable } from '../tables/table.ts';
 import type { DataHost, HostClient } from './host-client.ts';
-import { hostRetryMs, hostRetryMsMax, hostSchemaMs } from './limits.ts';
+
+/** Limits of tables whose rows another server has. */
+
+/** How often the server requests the schema of a table from its data host. */
+const hostSchemaMs = 1_000;
+
+/** How long to wait before the next attempt to connect to a data host, at first and at most. */
+const hostRetryMs = 500;
+const hostRetryMsMax = 60_000;
 
 /** The state of a table that has its rows on another server. */
 export interface TableHostState {

@@ -1,10 +1,13 @@
+import { parseOrigin } from '../../core/operations/place.ts';
 import type { Bounds } from '../../core/values/bounds.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { boundScopes, type Scope } from '../../core/values/key.ts';
+import { type Scope, boundScopes } from '../../core/values/key.ts';
 import { originBytesMax, pathBytesMax } from '../../core/values/limits.ts';
 import { canonicalPath, encodeNonAscii } from '../../core/values/path.ts';
-import { parseOrigin } from '../../core/operations/place.ts';
-import { boundOriginsMax, boundPathsMax } from './limits.ts';
+
+/** Origins and paths to which one key is bound. */
+const boundOriginsMax = 16;
+const boundPathsMax = 64;
 
 const text = { type: 'string', minLength: 1 } as const;
 const list = { type: 'array', nullable: true, minItems: 1, uniqueItems: true } as const;

@@ -1,6 +1,8 @@
-import type { Log } from '../../core/report/log.ts';
 import type { Store } from '../../core/log/store.ts';
-import { keyUsesWriteMs } from './limits.ts';
+import type { Log } from '../../core/report/log.ts';
+
+/** How often a process writes the last use of keys at most. */
+export const keyUsesWriteMs = 60_000;
 
 /** The parts of the recorder; `now` is in milliseconds since 1970. */
 interface KeyUseParts {

@@ -1,5 +1,7 @@
 import { loginCookie, loginCountCookie, signInCookie } from './login-cookies.ts';
-import { cookiesTriedMax } from './limits.ts';
+
+/** Cookies of one name that are read: another page of the domain may have set a second one. */
+const cookiesTriedMax = 4;
 
 /*
  * The cookies of a sign-in. Over TLS their names begin with `__Host-`: a browser then takes them

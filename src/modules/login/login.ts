@@ -1,30 +1,39 @@
 import type { LoginConfig } from '../../core/config/config.ts';
-import { ownLoginName } from './section.ts';
-import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
 import { takeParameter } from '../../core/http/query.ts';
-import { isRead, type Fields, type RequestTarget } from '../../core/http/request.ts';
+import { type FieldList, type Reply, noBody } from '../../core/http/reply.ts';
+import { type Fields, type RequestTarget, isRead } from '../../core/http/request.ts';
+import type { User } from '../../core/http/visitor.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
+import type { Log } from '../../core/report/log.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Scope } from '../../core/values/key.ts';
-import type { LoginSession } from './login-session.ts';
 import { encodePath } from '../../core/values/path.ts';
-import type { User } from '../../core/http/visitor.ts';
-import type { Log } from '../../core/report/log.ts';
-import type { Dialler } from '../../core/outbound/dialler.ts';
-import type { LoginSessions } from './stored-sessions.ts';
-import { cookieNames, cookieNamesWith, cookieValues, setCookie } from './cookies.ts';
-import {
-  consoleGrantMs,
-  logoutBytesMax,
-  signInMs,
-  signInsPerMinuteMax,
-  startedSignInsMax,
-} from './limits.ts';
-import { createLogoutTokens, type VerifyLogoutToken } from './logout-token.ts';
+import { KIB } from '../../core/values/units.ts';
 import { choicePage } from './choice-page.ts';
-import { createProvider, usedUp, type Provider } from './provider.ts';
-import { createSealing, type Sealing } from './sealing.ts';
-import { createSessionRegister, providerOf, type SessionRegister } from './sessions.ts';
+import { cookieNames, cookieNamesWith, cookieValues, setCookie } from './cookies.ts';
+import type { LoginSession } from './login-session.ts';
+import { type VerifyLogoutToken, createLogoutTokens } from './logout-token.ts';
+import { type Provider, createProvider, usedUp } from './provider.ts';
+import { type Sealing, createSealing } from './sealing.ts';
+import { ownLoginName } from './section.ts';
+import { type SessionRegister, createSessionRegister, providerOf } from './sessions.ts';
+import type { LoginSessions } from './stored-sessions.ts';
 import { wayBackFrom } from './way-back.ts';
+
+/** How long a person may take to sign in at the provider. */
+const signInMs = 600_000;
+
+/** Started sign-ins of a browser at the same time: their cookies fit into a request. */
+const startedSignInsMax = 4;
+
+/** How often a browser may come back from the provider within a minute: more is a loop. */
+const signInsPerMinuteMax = 5;
+
+/** The content of a request by which the provider ends sessions. */
+const logoutBytesMax = 16 * KIB;
+
+/** How long the console may take to use a sign-in. */
+const consoleGrantMs = 60_000;
 
 /** A request for a path of the sign-in. */
 interface LoginRequest {

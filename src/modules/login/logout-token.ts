@@ -1,14 +1,17 @@
 import type { JWTPayload } from 'jose';
 import type { LoginConfig } from '../../core/config/config.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
+import { reasonOf } from '../../core/report/log.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { isJsonObject } from '../../core/values/json/json.ts';
 import { loadJose } from '../../core/values/lazy-packages.ts';
-import { reasonOf } from '../../core/report/log.ts';
-import type { Dialler } from '../../core/outbound/dialler.ts';
 import { createRemoteKeySet, fetchJwks } from '../visitors/jwks.ts';
 import { signatureAlgorithms } from '../visitors/tokens.ts';
-import { logoutTokenSeconds, providerClockToleranceSeconds, providerTimeoutMs } from './limits.ts';
+import { providerClockToleranceSeconds, providerTimeoutMs } from './limits.ts';
 import type { Provider } from './provider.ts';
+
+/** The age of a logout token. */
+const logoutTokenSeconds = 300;
 
 /** Whose sessions the provider ends: those of a subject, or of one session there. */
 interface LoggedOut {

@@ -1,9 +1,12 @@
 import { Readable } from 'node:stream';
 import type { CustomFetch, CustomFetchOptions } from 'openid-client';
+import { isEmptyStatus } from '../../core/http/reply.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
-import { isEmptyStatus } from '../../core/http/reply.ts';
-import { providerAnswerBytesMax, providerTimeoutMs } from './limits.ts';
+import { KIB } from '../../core/values/units.ts';
+import { providerTimeoutMs } from './limits.ts';
+
+const providerAnswerBytesMax = 1024 * KIB;
 
 /**
  * Makes the `fetch` of openid-client: requests go through the dialler, so they have its limits, and

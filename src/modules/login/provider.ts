@@ -1,23 +1,26 @@
 import type { ClientAuth, ClientMetadata, Configuration } from 'openid-client';
 import type { LoginConfig } from '../../core/config/config.ts';
-import { ownLoginName } from './section.ts';
+import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
+import type { Dialler } from '../../core/outbound/dialler.ts';
+import { type Log, reasonOf } from '../../core/report/log.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { loadOpenIdClient } from '../../core/values/lazy-packages.ts';
-import { reasonOf, type Log } from '../../core/report/log.ts';
-import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
-import type { Dialler } from '../../core/outbound/dialler.ts';
 import { claimAt, userIn, verifiedClaim } from '../visitors/tokens.ts';
-import {
-  discoveryFreshMs,
-  discoveryRetryMs,
-  providerClockToleranceSeconds,
-  providerRequestsMax,
-  providerTimeoutMs,
-  troubleLoggedMs,
-} from './limits.ts';
+import { providerClockToleranceSeconds, providerTimeoutMs } from './limits.ts';
 import { providerFetch } from './provider-fetch.ts';
+import { ownLoginName } from './section.ts';
 import type { SignedIn } from './sessions.ts';
+
+/** When the addresses of the provider are read again, and how soon after a failure. */
+const discoveryFreshMs = 3_600_000;
+const discoveryRetryMs = 5_000;
+
+/** Requests to the provider at the same time; as many further sign-ins wait. */
+export const providerRequestsMax = 64;
+
+/** The least time between two log lines about the same trouble. */
+const troubleLoggedMs = 5_000;
 
 /** The random texts that tie the answer of the provider to a request. */
 interface SignInSecrets {

@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { seal, unseal } from '../acme/sealed.ts';
 import type { SecretsKey } from '../../core/config/secrets-keys.ts';
+import { seal, unseal } from '../acme/sealed.ts';
 import type { LoginKey } from './login-session.ts';
 import type { LoginSessions } from './stored-sessions.ts';
-import { sealingKeyMs } from './limits.ts';
+
+/** How long a key seals cookies of started sign-ins; it opens them for as long again. */
+const sealingKeyMs = 86_400_000;
 
 /** Seals what a browser keeps for the server, so that it can neither read nor change it. */
 export interface Sealing {

@@ -1,16 +1,21 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { LoginConfig } from '../../core/config/config.ts';
-import { ownLoginName } from './section.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
-import type { LoginSession } from './login-session.ts';
-import type { LoginSessions } from './stored-sessions.ts';
+import { KIB } from '../../core/values/units.ts';
 import { cookieNames, cookieValues } from './cookies.ts';
-import {
-  idTokenCharactersMax,
-  loginSessionsMax,
-  sessionsPerPersonMax,
-  sessionsRememberedMax,
-} from './limits.ts';
+import type { LoginSession } from './login-session.ts';
+import { ownLoginName } from './section.ts';
+import type { LoginSessions } from './stored-sessions.ts';
+
+/** Sessions of one person, and of all; the oldest ones end. */
+const sessionsPerPersonMax = 20;
+const loginSessionsMax = 100_000;
+
+/** Sessions in the memory of a process, so that not each request reads and hashes again. */
+const sessionsRememberedMax = 2_000;
+
+/** Characters of an ID token that is stored for the sign-out at the provider. */
+const idTokenCharactersMax = 8 * KIB;
 
 /** A person who has signed in at the provider. */
 export interface SignedIn {

@@ -1,9 +1,11 @@
-import type { Log } from '../../core/report/log.ts';
-import { needsUser, type Visitor } from '../../core/http/visitor.ts';
-import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
-import { signedInCheckMs } from '../../core/server/limits.ts';
-import type { Serving } from '../../core/pipeline/serving.ts';
 import { eventLoop } from '../../core/fair/turns.ts';
+import { type Visitor, needsUser } from '../../core/http/visitor.ts';
+import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
+import type { Serving } from '../../core/pipeline/serving.ts';
+import type { Log } from '../../core/report/log.ts';
+
+/** How often open answers and websockets are ended whose visitors are no longer signed in … */
+const signedInCheckMs = 2_000;
 
 /** A request whose answer, or websocket, is still open. */
 interface OpenRequest {

@@ -1,8 +1,10 @@
-import type { LoginKey, LoginSession } from './login-session.ts';
 import type { Databases } from '../../core/log/databases.ts';
 import { storedJson } from '../../core/log/encoding.ts';
-import { expiredLoginsRemovedMax } from '../../core/log/limits.ts';
 import type { WriteQueue } from '../../core/log/write/write-queue.ts';
+import type { LoginKey, LoginSession } from './login-session.ts';
+
+/** Of the oldest sessions of `[login]`, those that a sign-in looks at to remove expired ones. */
+const expiredLoginsRemovedMax = 200;
 
 /**
  * The sessions of visitors who have signed in by `[login]` (docs/design/sign-in.md). They are in

@@ -1,5 +1,7 @@
 import { canonicalPath } from '../../core/values/path.ts';
-import { wayBackCharactersMax } from './limits.ts';
+
+/** Characters of a way back, which is in a cookie; a longer one leads to the front page. */
+const wayBackCharactersMax = 1_500;
 
 /**
  * The path and query to which a browser returns, from a text that anybody may have written: a path

@@ -1,18 +1,23 @@
 import type { AccessEntry } from '../../core/report/access-entry.ts';
+import { escapedText, printable, quoted } from '../../core/report/escape.ts';
+import { KIB } from '../../core/values/units.ts';
 import {
+  type AccessField,
+  type LineTime,
   namedValues,
   requestLine,
   shown,
   templateLine,
-  type AccessField,
-  type LineTime,
 } from './access-fields.ts';
-import { escapedText, printable, quoted } from '../../core/report/escape.ts';
-import {
-  accessBufferCharactersMax,
-  accessFlushMs,
-  shortTextCharactersMax,
-} from '../../core/report/limits.ts';
+
+/** Characters of each text of a client, in a line that is too long for its destination. */
+const shortTextCharactersMax = 240;
+
+/** Characters of lines that the access log buffers before it writes them. */
+const accessBufferCharactersMax = 16 * KIB;
+
+/** The longest time that a line of the access log is buffered. */
+export const accessFlushMs = 200;
 
 /** The destination of lines, which arrive many at a time. */
 export interface LineSink {

@@ -1,13 +1,22 @@
 import {
+  type WriteStream,
   closeSync,
   createWriteStream,
   fstatSync,
   openSync,
   readSync,
-  type WriteStream,
 } from 'node:fs';
+import { KIB } from '../../core/values/units.ts';
 import type { LineSink } from './access-log.ts';
-import { logFileMode, logFileRetryMs, logFileWaitingBytesMax } from '../../core/report/limits.ts';
+
+/** The wait before a further attempt to open an access log file that cannot be written. */
+const logFileRetryMs = 1_000;
+
+/** Bytes of lines that may wait for an access log file, before further ones are dropped. */
+const logFileWaitingBytesMax = 1024 * KIB;
+
+/** Permissions of an access log file: its owner writes, its group reads. */
+const logFileMode = 0o640;
 
 /**
  * A log file, opened at the first line. After a rename (logrotate), lines go to the renamed file

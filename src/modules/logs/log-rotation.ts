@@ -1,5 +1,7 @@
 import { rename, stat } from 'node:fs/promises';
-import { logRotationCheckMs } from '../../core/report/limits.ts';
+
+/** How often the server looks whether an access log file has to be rotated. */
+const logRotationCheckMs = 1_000;
 
 /** When a file of the access log is rotated, and what is kept. */
 export interface RotationSettings {

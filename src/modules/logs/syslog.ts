@@ -1,16 +1,26 @@
-import { createSocket, type Socket as DatagramSocket } from 'node:dgram';
-import { lookup, type LookupOneOptions } from 'node:dns';
-import { connect, isIP, isIPv6, type Socket } from 'node:net';
+import { type Socket as DatagramSocket, createSocket } from 'node:dgram';
+import { type LookupOneOptions, lookup } from 'node:dns';
+import { type Socket, connect, isIP, isIPv6 } from 'node:net';
 import type { LeveledLine, LeveledSink } from '../../core/report/leveled-lines.ts';
-import { syslogHeadBytesMax, syslogMessageBytesMax } from '../../core/report/limits.ts';
-import { syslogMessage, type SyslogAddress, type SyslogOrigin } from './syslog-message.ts';
-import {
-  syslogAddressMs,
-  syslogEndMs,
-  syslogRetryMs,
-  syslogWaitingBytesMax,
-  syslogWaitingMessagesMax,
-} from '../../core/outbound/limits.ts';
+import { syslogMessageBytesMax } from '../../core/report/limits.ts';
+import { MIB } from '../../core/values/units.ts';
+import { type SyslogAddress, type SyslogOrigin, syslogMessage } from './syslog-message.ts';
+
+/** The wait before a further attempt to connect to syslog, and how long its last lines may take. */
+const syslogRetryMs = 1_000;
+const syslogEndMs = 1_000;
+
+/** How long the address of the receiver of datagrams is used before its name is looked up again. */
+const syslogAddressMs = 30_000;
+
+/** Datagrams that may wait, before further ones are dropped. */
+const syslogWaitingMessagesMax = 1_000;
+
+/** Bytes of lines that may wait for syslog, before further ones are dropped. */
+const syslogWaitingBytesMax = MIB;
+
+/** Bytes of them for what comes before the text. */
+const syslogHeadBytesMax = 384;
 
 /** The surroundings of a sender. */
 interface SyslogParts {

@@ -1,6 +1,14 @@
 import type { ToolUse } from '../../core/log/change.ts';
 import { visibleText } from '../../core/log/tool-use.ts';
-import { clientCharactersMax, conversationCharactersMax, sessionMsMax } from './limits.ts';
+
+/** Limits of the endpoint for automated tools, each with its unit in its name. */
+
+/** Characters of the name of a client with its version, and of the id of a conversation. */
+const clientCharactersMax = 64;
+const conversationCharactersMax = 64;
+
+/** How long a client may use one session, in milliseconds: 30 days. It then starts another one. */
+const sessionMsMax = 30 * 86_400_000;
 
 /** The client of a tool call and its conversation, for the history of what it changes. */
 export type Conversation = Omit<ToolUse, 'tool'>;

@@ -7,20 +7,22 @@ import type {
   McpServer,
   ServerContext,
 } from '@modelcontextprotocol/server';
-import type { Call } from '../../core/operations/operation.ts';
 import type { ToolUse } from '../../core/log/change.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { loadMcpServer } from '../../core/values/lazy-packages.ts';
-import { jsonBytes } from '../../core/values/json/prepared-json.ts';
 import { envelopeFrom } from '../../core/operations/http/envelope.ts';
 import { countForPlace } from '../../core/operations/http/operation-rates.ts';
 import { operationPath, outcomeMembers } from '../../core/operations/http/operations.ts';
+import type { Call } from '../../core/operations/operation.ts';
 import type { Serving } from '../../core/pipeline/serving.ts';
 import { contentPacket } from '../../core/server/websocket/packet.ts';
-import { clientName, traceOf, type Conversation } from './conversation.ts';
-import { resultCharactersMax } from './limits.ts';
-import { listResources, readResource, templatesFor, type ResourceReads } from './resources.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { jsonBytes } from '../../core/values/json/prepared-json.ts';
+import { loadMcpServer } from '../../core/values/lazy-packages.ts';
+import { type Conversation, clientName, traceOf } from './conversation.ts';
+import { type ResourceReads, listResources, readResource, templatesFor } from './resources.ts';
 import { mayCall, operationOfTool, requireReach, toolsFor } from './tools.ts';
+
+/** Characters of the result of a tool, and of a resource: a model reads all of them. */
+const resultCharactersMax = 400_000;
 
 /** One request of a client, whose caller is known. */
 interface McpRequest {

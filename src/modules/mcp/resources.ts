@@ -1,7 +1,12 @@
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { Failure } from '../../core/values/failure.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import type { DocsFiles } from '../docs/docs-files.ts';
-import { resourcesPerPage, resourceUriCharactersMax } from './limits.ts';
+
+/** Resources in one page of a list. */
+const resourcesPerPage = 100;
+
+/** Characters of the address of a resource, and of the cursor of a list. */
+const resourceUriCharactersMax = 1_024;
 
 /** A resource in a list (resources/list). */
 interface Resource {

@@ -1,9 +1,12 @@
-import { Failure } from '../../core/values/failure.ts';
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import type { Log } from '../../core/report/log.ts';
-import type { WaymarkClient } from '../peers/waymark-client.ts';
 import type { Store } from '../../core/log/store.ts';
-import { appliedCharactersMax, appliedRowsMax } from './limits.ts';
+import type { Log } from '../../core/report/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import type { WaymarkClient } from '../peers/waymark-client.ts';
+
+/** Rows that one transaction of a copy applies, and about how many characters of them. */
+const appliedRowsMax = 5_000;
+const appliedCharactersMax = 4 * 2 ** 20;
 
 /** The version of the protocol that this node speaks (docs/design/nodes.md). */
 export const followProtocol = 1;

@@ -1,15 +1,22 @@
-import { Failure } from '../../core/values/failure.ts';
-import type { JsonObject } from '../../core/values/json/json.ts';
 import { pause } from '../../core/background/retry-loop.ts';
 import type { Log } from '../../core/report/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import {
+  type CopyParts,
+  Transactions,
   copyMissing,
   followProtocol,
   requireEnd,
-  type CopyParts,
-  Transactions,
 } from './copy-rows.ts';
-import { feedCharactersMax, feedRowsMax, centralRetry } from './limits.ts';
+import { centralRetry } from './limits.ts';
+
+/**
+ * Rows that a follower may lack while it applies its feed, and about how many characters of one
+ * transaction: it copies more in a thread of its own, because they would delay visitors.
+ */
+export const feedRowsMax = 1_000;
+const feedCharactersMax = 4 * 2 ** 20;
 
 interface FollowerParts extends CopyParts {
   readonly log: Log;

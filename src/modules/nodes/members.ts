@@ -1,12 +1,18 @@
-import { newId } from '../../core/values/clock.ts';
-import type { Node } from '../webhooks/hook.ts';
-import { isJsonObject } from '../../core/values/json/json.ts';
-import { atIntervals, type Task } from '../../core/background/tasks.ts';
-import type { Log } from '../../core/report/log.ts';
-import type { NodeState } from './log/node-states.ts';
+import { type Task, atIntervals } from '../../core/background/tasks.ts';
 import type { SharedPart, Store } from '../../core/log/store.ts';
+import type { Log } from '../../core/report/log.ts';
+import { newId } from '../../core/values/clock.ts';
+import { isJsonObject } from '../../core/values/json/json.ts';
+import type { Node } from '../webhooks/hook.ts';
 import { followProtocol } from './copy-rows.ts';
-import { reportMs, signBytesMax, twinSignsMin } from './limits.ts';
+import { reportMs } from './limits.ts';
+import type { NodeState } from './log/node-states.ts';
+
+/** Bytes of the nodes in one message of a node of a cluster to the others. */
+const signBytesMax = 200_000;
+
+/** Signs of another process of the same data folder after which two machines have a copy of it. */
+const twinSignsMin = 3;
 
 interface MembersParts {
   readonly store: Store;

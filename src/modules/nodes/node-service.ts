@@ -1,17 +1,20 @@
 import { pause } from '../../core/background/retry-loop.ts';
 import type { BackgroundTasks, RunningTask, Task } from '../../core/background/tasks.ts';
-import { newId } from '../../core/values/clock.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import type { Log } from '../../core/report/log.ts';
 import type { Emit } from '../../core/log/events/emit.ts';
 import type { Store } from '../../core/log/store.ts';
-import { copyAgain } from './copy.ts';
-import { followProtocol, type CopyParts } from './copy-rows.ts';
+import type { Log } from '../../core/report/log.ts';
+import { newId } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import { type CopyParts, followProtocol } from './copy-rows.ts';
 import { copyInThread } from './copy-thread.ts';
+import { copyAgain } from './copy.ts';
 import { Follower } from './follower.ts';
-import { centralRetry, reportedQueuesMax, reportMs } from './limits.ts';
+import { centralRetry, reportMs } from './limits.ts';
 import { OutboxSender } from './outbox-sender.ts';
+
+/** The most hooks with a queue in the report of a node. */
+const reportedQueuesMax = 200;
 
 interface NodeServiceParts extends CopyParts {
   readonly log: Log;

@@ -1,11 +1,17 @@
-import type { Node } from '../webhooks/hook.ts';
-import { afterIntervals, type Task } from '../../core/background/tasks.ts';
-import type { Log } from '../../core/report/log.ts';
+import { type Task, afterIntervals } from '../../core/background/tasks.ts';
 import type { Emit } from '../../core/log/events/emit.ts';
 import type { SharedPart, Store } from '../../core/log/store.ts';
-import { silenceLookMs, memberForgottenMs, nodeSilentMs } from './limits.ts';
-import { Members } from './members.ts';
+import type { Log } from '../../core/report/log.ts';
+import type { Node } from '../webhooks/hook.ts';
 import type { Nodes } from './log/node-states.ts';
+import { Members } from './members.ts';
+
+/** How long a node may be silent before an event reports it, and how often the centre looks. */
+const nodeSilentMs = 60_000;
+const silenceLookMs = 10_000;
+
+/** After this time without a sign, a machine of a cluster is no longer listed. */
+const memberForgottenMs = 7 * 86_400_000;
 
 /** `now` in milliseconds since 1970. */
 interface NodeWatchParts {

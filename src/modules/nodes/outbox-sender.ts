@@ -1,19 +1,25 @@
 import { pause } from '../../core/background/retry-loop.ts';
 import type { Task } from '../../core/background/tasks.ts';
-import { Failure, isFailureCode } from '../../core/values/failure.ts';
-import { isJsonObject, type Json } from '../../core/values/json/json.ts';
-import type { Log } from '../../core/report/log.ts';
 import type { Emit } from '../../core/log/events/emit.ts';
+import type { Log } from '../../core/report/log.ts';
+import { Failure, isFailureCode } from '../../core/values/failure.ts';
+import { type Json, isJsonObject } from '../../core/values/json/json.ts';
+import { type CopyParts, followProtocol } from './copy-rows.ts';
+import { centralRetry, centralTimeoutMs } from './limits.ts';
 import type { OutboxEntry, Settled } from './log/outbox.ts';
-import { followProtocol, type CopyParts } from './copy-rows.ts';
-import {
-  centralTimeoutMs,
-  outboxCharactersPerMs,
-  outboxPollMs,
-  outboxSentAtOnce,
-  outboxSentCharactersMax,
-  centralRetry,
-} from './limits.ts';
+
+/**
+ * Entries of the outbox in one request, and about how many characters of them: many proxies take
+ * no request of more than 1 MiB.
+ */
+const outboxSentAtOnce = 200;
+const outboxSentCharactersMax = 2 ** 18;
+
+/** The slowest connection, in characters a millisecond, over which a large entry gets through. */
+const outboxCharactersPerMs = 4;
+
+/** How often the node checks an empty outbox. */
+const outboxPollMs = 50;
 
 /** `now` in milliseconds since 1970. */
 interface OutboxSenderParts extends CopyParts {

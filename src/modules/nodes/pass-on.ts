@@ -1,10 +1,12 @@
-import { Failure } from '../../core/values/failure.ts';
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import type { ClientRequest, WaymarkClient } from '../peers/waymark-client.ts';
-import type { Store } from '../../core/log/store.ts';
-import { appliedWaitMs } from './limits.ts';
-import { passedToolFields } from './passed-tool.ts';
 import type { ToolUse } from '../../core/log/change.ts';
+import type { Store } from '../../core/log/store.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import type { ClientRequest, WaymarkClient } from '../peers/waymark-client.ts';
+import { passedToolFields } from './passed-tool.ts';
+
+/** How long a write that was passed on waits until this node has its change. */
+const appliedWaitMs = 5_000;
 
 /**
  * Passes an operation that writes on to the centre, with the key of its caller; resolves to the

@@ -1,11 +1,13 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import type { ToolUse } from '../../core/log/change.ts';
-import { visibleText } from '../../core/log/tool-use.ts';
-import { toolUseCharactersMax } from '../../core/values/limits.ts';
-import type { ApiKey } from '../../core/values/key.ts';
 import type { Reads } from '../../core/log/store.ts';
-import type { Call } from '../../core/operations/operation.ts';
+import { visibleText } from '../../core/log/tool-use.ts';
 import { keyHash } from '../../core/operations/keys/authenticate.ts';
+import type { Call } from '../../core/operations/operation.ts';
+import type { ApiKey } from '../../core/values/key.ts';
+
+/** Characters of the header field that names the tool of a change. */
+const toolUseCharactersMax = 2_048;
 
 /** The header fields in which a node passes the tool of a write on to its centre, and signs it. */
 const [toolField, proofField] = ['waymark-via', 'waymark-via-proof'];

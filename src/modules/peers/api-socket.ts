@@ -1,17 +1,23 @@
-import { parseJson } from '../../core/values/json/exact-number.ts';
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
+import { apiSocketSilentMs } from '../../core/outbound/limits.ts';
 import { Failure, isFailureCode } from '../../core/values/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { parseJson } from '../../core/values/json/exact-number.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import { loadWs } from '../../core/values/lazy-packages.ts';
-import {
-  apiSocketBufferedBytesMax,
-  apiSocketConnectMs,
-  apiSocketMessageBytesMax,
-  apiSocketPacketsMax,
-  apiSocketPingMs,
-  apiSocketSilentMs,
-} from '../../core/outbound/limits.ts';
+
+/** How long the websocket to another Waymark server takes to open. */
+const apiSocketConnectMs = 10_000;
+
+/** How often it is pinged, and after which silence it is closed. */
+const apiSocketPingMs = 5_000;
+
+/** Packets of it, and bytes of them, that wait until they are read. */
+export const apiSocketPacketsMax = 1_000;
+const apiSocketBufferedBytesMax = 8 * 2 ** 20;
+
+/** The bytes of one message: a row of the log may have content of many MiB. */
+const apiSocketMessageBytesMax = 512 * 2 ** 20;
 
 /** A packet of a subscription: what the request to subscribe returned, and one change. */
 interface ApiPacket {

@@ -1,24 +1,29 @@
 import { hash } from 'node:crypto';
-import { balances, type Balance } from './balance.ts';
+import { type FieldTemplate, parseTemplate } from '../../core/http/field-template.ts';
 import { cgiName } from '../../core/http/reading/fields.ts';
-import { parseTemplate, type FieldTemplate } from '../../core/http/field-template.ts';
-import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';
 import type { ProxyVersion } from '../../core/http/reading/proxy-protocol.ts';
+import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';
+import { socketOrigin } from '../../core/outbound/place.ts';
+import { outboundUrl } from '../../core/outbound/url.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import { parseUnixUrl, unixScheme } from '../../core/values/network/unix-socket.ts';
 import {
+  type RequestPath,
   asQueryValue,
   encodePath,
   readPath,
   sentAfter,
-  type RequestPath,
 } from '../../core/values/path.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import { ruleName, type Rule } from '../rules/rule.ts';
 import { durationMs } from '../../core/values/units.ts';
-import { socketOrigin } from '../../core/outbound/place.ts';
-import { outboundUrl } from '../../core/outbound/url.ts';
-import { parseUnixUrl, unixScheme } from '../../core/values/network/unix-socket.ts';
-import { checkIntervalMs, sourceRetries } from './limits.ts';
+import { type Rule, ruleName } from '../rules/rule.ts';
+import { type Balance, balances } from './balance.ts';
+
+/** How many other sources get a request, by default, if one after the other fails. */
+const sourceRetries = 2;
+
+/** The default interval of checks. */
+const checkIntervalMs = 10_000;
 
 /** The parsed enginedata of a content.fetch rule (docs/design/fetching.md#sources). */
 export interface FetchPlan {

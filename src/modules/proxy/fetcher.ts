@@ -1,42 +1,47 @@
-import { Readable, type Duplex } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
+import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import { plainPage } from '../../core/http/content/html.ts';
 import {
+  type Body,
+  type FieldList,
+  type Recipient,
+  type Reply,
   isEmptyStatus,
   noBody,
   replyField,
   withoutFields,
-  type Recipient,
-  type Body,
-  type FieldList,
-  type Reply,
 } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { Failure } from '../../core/values/failure.ts';
 import { needsUser } from '../../core/http/visitor.ts';
-import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import type { ExpectedReply, PageRequest } from '../../core/pipeline/source.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { Balancer } from './balancer.ts';
 import {
+  type FetchPlan,
+  type FetchRule,
   allowedMethods,
   fetchPlan,
   forwardsMethod,
   upgradeOf,
-  type FetchPlan,
-  type FetchRule,
 } from './fetch-plan.ts';
-import { Balancer } from './balancer.ts';
-import { fetchesPerAddressMax } from './limits.ts';
 import type { HealthChecks } from './health-checks.ts';
+import { Mirror } from './mirror.ts';
 import { acceptsTrailers, isLoop, viaName } from './request-fields.ts';
 import { trailerFields } from './response-fields.ts';
-import { Mirror } from './mirror.ts';
 import type { SourceHealth } from './source-health.ts';
 import {
-  requireTargets,
-  sendToSource,
   type FetchedResponse,
   type SourceRequestParts,
+  requireTargets,
+  sendToSource,
 } from './source-request.ts';
+
+/**
+ * Requests of one address that sources are answering at the same time: a quarter of the connections
+ * that there are to one source.
+ */
+export const fetchesPerAddressMax = 512;
 
 /** Fetches content from other servers (docs/design/fetching.md#sources). */
 export interface Fetcher {

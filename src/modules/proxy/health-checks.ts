@@ -1,12 +1,19 @@
-import { Failure } from '../../core/values/failure.ts';
 import { outsideSpans } from '../../core/report/trace.ts';
-import { fetchPlan, type FetchPlan, type FetchRule, type PlannedSource } from './fetch-plan.ts';
-import { checkIdleMs, checkTimeoutMsMax, checkTimeoutMsMin, checkedPlansMax } from './limits.ts';
-import { skipContent } from './unread-content.ts';
-import { preambleOf } from './source-request.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type FetchPlan, type FetchRule, type PlannedSource, fetchPlan } from './fetch-plan.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceHealth } from './source-health.ts';
 import type { SourceNames } from './source-names.ts';
+import { preambleOf } from './source-request.ts';
+import { skipContent } from './unread-content.ts';
+
+/** A health check without an answer fails after its interval, but not before or after these. */
+const checkTimeoutMsMin = 1_000;
+const checkTimeoutMsMax = 5_000;
+
+/** Rules whose sources get checks, and for how long after the last request to a page rule. */
+const checkedPlansMax = 200;
+const checkIdleMs = 600_000;
 
 /** The dependencies of health checks. */
 interface HealthCheckParts {

@@ -1,12 +1,15 @@
 import { Readable } from 'node:stream';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { Failure } from '../../core/values/failure.ts';
 import type { OutboundRequest } from '../../core/outbound/dialler.ts';
-import { sourceTargets, type FetchPlan } from './fetch-plan.ts';
-import { mirrorContentBytesMax, mirrorsOpenMax } from './limits.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type FetchPlan, sourceTargets } from './fetch-plan.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceStatistics } from './source-statistics.ts';
 import { skipContent } from './unread-content.ts';
+
+/** Requests that a mirror is answering at the same time, and the longest content of a copy. */
+const mirrorsOpenMax = 100;
+const mirrorContentBytesMax = 1024 * 1024;
 
 /** Gets the content of a request while it passes. */
 export interface ContentCopy {

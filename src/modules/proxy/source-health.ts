@@ -1,8 +1,15 @@
-import { checkFailuresMax, sourcePauseMs, sourcePauseMsMax, sourcesKnownMax } from './limits.ts';
-import { createLruCache } from '../../core/values/lru-cache.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { Metric, Sample } from '../../core/report/metrics.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import { sourcesKnownMax } from './limits.ts';
 import { internalMetric } from './source-statistics.ts';
+
+/** How long a source that has failed is set aside at first, and, doubled each time, at most. */
+export const sourcePauseMs = 1_000;
+export const sourcePauseMsMax = 60_000;
+
+/** Failed checks in a row after which other sources come first. */
+const checkFailuresMax = 2;
 
 /** The state of one server, by its origin. */
 interface SourceState {

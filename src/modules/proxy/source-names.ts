@@ -1,10 +1,12 @@
+import type { Lookup } from '../../core/outbound/dns-lookup.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { parseAddress } from '../../core/values/network/cidr.ts';
 import { unixScheme } from '../../core/values/network/unix-socket.ts';
-import { Failure } from '../../core/values/failure.ts';
-import type { Lookup } from '../../core/outbound/dns-lookup.ts';
+import { type FetchPlan, type PlannedSource, markOf } from './fetch-plan.ts';
 import type { ServiceLookup, ServiceServer } from './srv-lookup.ts';
-import { markOf, type FetchPlan, type PlannedSource } from './fetch-plan.ts';
-import { serversOfNameMax } from './limits.ts';
+
+/** Servers of one name, each with an address of its own. */
+const serversOfNameMax = 64;
 
 /** The servers of a source, and the addresses from which they were made. */
 interface KnownServers {

@@ -1,11 +1,12 @@
-import { createLruCache } from '../../core/values/lru-cache.ts';
 import { Histogram, type Metric, type Sample } from '../../core/report/metrics.ts';
-import {
-  sourceBoundsSeconds,
-  sourceErrorCharactersMax,
-  sourceRecentMs,
-  sourcesKnownMax,
-} from './limits.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import { sourceBoundsSeconds, sourcesKnownMax } from './limits.ts';
+
+/** The durations that source.list has are those of the last one to two periods. */
+const sourceRecentMs = 300_000;
+
+/** The longest stored text of the last error of a source. */
+const sourceErrorCharactersMax = 300;
 
 /** The requests to one server since the process started, by its origin. */
 interface SourceCounts {

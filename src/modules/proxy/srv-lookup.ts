@@ -1,12 +1,10 @@
 import dns from 'node:dns/promises';
+import { nameTriesMax, nameTryMs, namesRememberedMax } from '../../core/outbound/limits.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
-import {
-  nameTriesMax,
-  nameTryMs,
-  namesRememberedMax,
-  serviceServersMax,
-  serviceTrustMs,
-} from '../../core/outbound/limits.ts';
+
+/** How long the servers of a service are remembered, and how many of them. */
+const serviceTrustMs = 10_000;
+const serviceServersMax = 64;
 
 /** A server of a service (RFC 2782). */
 export interface ServiceServer {

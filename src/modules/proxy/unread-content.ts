@@ -1,6 +1,8 @@
 import { Readable } from 'node:stream';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
-import { unwantedContentBytesMax } from './limits.ts';
+
+/** Content of checks and mirrors, which nobody wants, that is read to keep its connection. */
+const unwantedContentBytesMax = 64 * 1024;
 
 /**
  * Reads content that nobody wants, so that its connection can be used again; aborts long content.

@@ -1,13 +1,15 @@
 import { hash } from 'node:crypto';
 import type { RateConfig } from '../../core/config/config.ts';
-import type { Fields } from '../../core/http/request.ts';
-import { addressNetwork } from '../../core/values/network/cidr.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { needsUser, type Visitor } from '../../core/http/visitor.ts';
-import { networksOf } from '../access/conditions.ts';
-import { ownerCharactersMax } from '../access/limits.ts';
-import { createProtectedPaths } from '../../core/pipeline/protected-paths.ts';
 import type { RateCounts, TakeToken, Taken, TokenOrder } from '../../core/fair/token-buckets.ts';
+import type { Fields } from '../../core/http/request.ts';
+import { type Visitor, needsUser } from '../../core/http/visitor.ts';
+import { createProtectedPaths } from '../../core/pipeline/protected-paths.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { addressNetwork } from '../../core/values/network/cidr.ts';
+import { networksOf } from '../access/conditions.ts';
+
+/** Characters of a user, key or field in memory; of a longer one, its hash counts. */
+const ownerCharactersMax = 64;
 
 /** The part of a request that decides whose rate it counts for. */
 interface RatedRequest {

@@ -1,12 +1,15 @@
 import { cidr, origin } from '../../core/config/addresses.ts';
 import { fieldName } from '../../core/config/headers.ts';
-import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
+import { type ParsedKeys, list, optional, single } from '../../core/config/ini-key.ts';
 import type { KeyText } from '../../core/config/key-text.ts';
-import { rateBurstMax, rateCountMax } from '../../core/config/limits.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
-import { wholeNumber, wordOr, type ValueParser } from '../../core/config/values.ts';
+import { type ValueParser, wholeNumber, wordOr } from '../../core/config/values.ts';
 import { pathPattern } from '../headers/section.ts';
 import { providerNames } from '../login/section.ts';
+
+/** The largest number of requests, and of requests at once, in a rate. */
+const rateCountMax = 1_000_000_000;
+const rateBurstMax = 1_000_000;
 
 /** A number of requests in a period. */
 export interface RequestRate {

@@ -1,17 +1,22 @@
 import { join, resolve } from 'node:path';
-import { redirectLinesMax } from '../../core/http/limits.ts';
-import { parseRedirectLines, type RedirectLine } from './redirect-lines.ts';
-import { redirectCircles } from './redirect-table.ts';
 import { lineOf } from '../../core/config/consistency.ts';
 import { checkSymlinks, readText } from '../../core/config/files.ts';
-import { parseHeaderBlocks, type HeaderBlock } from '../headers/header-blocks.ts';
-import {
-  headerFileBytesMax,
-  redirectFileBytesMax,
-  siteFileMistakesMax,
-} from '../../core/config/limits.ts';
 import type { ParsedSection } from '../../core/config/parse.ts';
-import { printable, quoted, type LineProblem } from '../../core/config/problem.ts';
+import { type LineProblem, printable, quoted } from '../../core/config/problem.ts';
+import { redirectLinesMax } from '../../core/http/limits.ts';
+import { MIB } from '../../core/values/units.ts';
+import { type HeaderBlock, parseHeaderBlocks } from '../headers/header-blocks.ts';
+import { type RedirectLine, parseRedirectLines } from './redirect-lines.ts';
+import { redirectCircles } from './redirect-table.ts';
+
+/** A file of redirects, such as `_redirects`. */
+const redirectFileBytesMax = 16 * MIB;
+
+/** A file of header fields, such as `_headers`, and the paths in it. */
+const headerFileBytesMax = MIB;
+
+/** Mistakes of such a file that are named. */
+const siteFileMistakesMax = 20;
 
 /** The files of redirects and header fields beside the files of a mount. */
 export interface MountFiles {

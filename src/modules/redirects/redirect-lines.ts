@@ -1,7 +1,10 @@
+import { redirectLinesMax } from '../../core/http/limits.ts';
+import { countryCode } from '../../core/http/visitor.ts';
 import { parseOrigin } from '../../core/values/network/authority.ts';
 import { encodeNonAscii, readPath } from '../../core/values/path.ts';
-import { countryCode } from '../../core/http/visitor.ts';
-import { redirectLineCharactersMax, redirectLinesMax } from '../../core/http/limits.ts';
+import { KIB } from '../../core/values/units.ts';
+
+const redirectLineCharactersMax = 4 * KIB;
 
 /** A parameter that the query of a request must have, with a value or the name of a placeholder. */
 interface ParameterCondition {

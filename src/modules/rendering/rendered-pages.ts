@@ -1,24 +1,30 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { chooseRenderBranch, renderWhenOf } from '../breadcrumbs/render-when.ts';
-import type { Dependencies } from '../../core/pipeline/conditions/when.ts';
-import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
+import { SharedTasks } from '../../core/fair/shared-tasks.ts';
 import { parametersOf } from '../../core/http/query.ts';
-import { withoutFields, type Reply } from '../../core/http/reply.ts';
+import { type Reply, withoutFields } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { withVary } from '../../core/http/vary.ts';
-import { SharedTasks } from '../../core/fair/shared-tasks.ts';
-import { Failure, type FailureCode } from '../../core/values/failure.ts';
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import type { FoundRule, Rule, StoredRule } from '../rules/rule.ts';
-import { needsUser, type Visitor } from '../../core/http/visitor.ts';
+import { type Visitor, needsUser } from '../../core/http/visitor.ts';
+import type { Dependencies } from '../../core/pipeline/conditions/when.ts';
 import type { Log } from '../../core/report/log.ts';
+import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
 import { spanned } from '../../core/report/trace.ts';
-import { cacheUse, type CacheUse } from '../../core/report/memory-use.ts';
-import { renderedPagesBytesMax, shortLivedMs } from './limits.ts';
-import { readPageText, type PageText } from './page-text.ts';
+import { Failure, type FailureCode } from '../../core/values/failure.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import { MIB } from '../../core/values/units.ts';
+import { chooseRenderBranch, renderWhenOf } from '../breadcrumbs/render-when.ts';
+import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
+import type { FoundRule, Rule, StoredRule } from '../rules/rule.ts';
+import { type PageText, readPageText } from './page-text.ts';
 import type { SharedRendering } from './shared-rendering.ts';
-import { TemplateError, type TemplateAnswer, type TemplateThread } from './template-thread.ts';
+import { type TemplateAnswer, TemplateError, type TemplateThread } from './template-thread.ts';
+
+/** Memory of rendered pages. */
+const renderedPagesBytesMax = 32 * MIB;
+
+/** How long the cache keeps a page that shows the current time, or a failure. */
+const shortLivedMs = 10_000;
 
 /** Replies with pages of the engine `template` that the server renders. */
 export interface RenderedPages {

@@ -1,5 +1,12 @@
 import type { Reads } from '../../core/log/store.ts';
-import { changeBytesReadMax, changesReadMax } from './limits.ts';
+import { KIB } from '../../core/values/units.ts';
+
+/**
+ * Changes of the log that are read to find the tables with changed rows; after more changes, all
+ * tables count as changed.
+ */
+export const changesReadMax = 1_000;
+const changeBytesReadMax = 256 * KIB;
 
 /**
  * Knows when the rows of tables changed last, from the log: each process reads the changes since

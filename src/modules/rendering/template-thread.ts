@@ -1,20 +1,28 @@
 import { inspect } from 'node:util';
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { withNumberTexts } from '../../core/values/json/exact-number.ts';
+import { Worker, isMainThread, parentPort, workerData } from 'node:worker_threads';
 import { SharedLimit } from '../../core/fair/shared-limit.ts';
-import { Failure } from '../../core/values/failure.ts';
-import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import type { User } from '../../core/http/visitor.ts';
-import {
-  pageTextBytesMax,
-  rendersWaitingMax,
-  renderMsMax,
-  renderWaitMs,
-  threadHeapMibMax,
-  threadIdleMs,
-  threadStartMsMax,
-} from './limits.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { withNumberTexts } from '../../core/values/json/exact-number.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
+import { pageTextBytesMax } from './limits.ts';
 import type { RenderingModules } from './shared-rendering.ts';
+
+/** How long the rendering of one page may take, its sanitizing included. */
+const renderMsMax = 5_000;
+
+/** How long the thread that renders may take to start. */
+const threadStartMsMax = 60_000;
+
+/** After this time without work, the thread ends and frees its memory. */
+const threadIdleMs = 600_000;
+
+/** The heap of the thread that renders, in MiB. */
+const threadHeapMibMax = 512;
+
+/** Pages that wait for the thread, and how long; further visitors get 503. */
+export const rendersWaitingMax = 100;
+const renderWaitMs = 30_000;
 
 /** The part of an answer of get_render that a template uses. */
 export interface TemplateAnswer {

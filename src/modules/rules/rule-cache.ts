@@ -1,10 +1,17 @@
 import { LRUCache } from 'lru-cache';
+import { type CacheUse, cacheUse, joinedUse } from '../../core/report/memory-use.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import type { RuleContent, StoredRule } from './rule.ts';
-import { cacheUse, joinedUse, type CacheUse } from '../../core/report/memory-use.ts';
-import { ruleLookupsBytesMax, ruleCacheBytesMax } from './limits.ts';
+import { MIB } from '../../core/values/units.ts';
 import type { CandidateReads } from './matcher.ts';
-import { validRules, type RuleReader } from './valid-rules.ts';
+import type { RuleContent, StoredRule } from './rule.ts';
+import { type RuleReader, validRules } from './valid-rules.ts';
+
+/** Rules in memory with their content. */
+const ruleCacheBytesMax = 128 * MIB;
+
+/** Results of look-ups by origin and path in memory: once for exact paths, once for wildcards;
+ * for a site with rules that begin or end, once more for each. */
+const ruleLookupsBytesMax = 8 * MIB;
 
 /** The reads of the store that the cache uses. */
 export interface RuleStore extends CandidateReads {

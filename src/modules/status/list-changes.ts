@@ -1,19 +1,21 @@
-import type { StaticOutput } from '../../core/values/json/static.ts';
-import type { Bounds } from '../../core/values/bounds.ts';
-import { actions, type Change, type Family } from '../../core/log/change.ts';
-import { hasScope, type Caller, type Scope } from '../../core/values/key.ts';
 import type { WorkTurns } from '../../core/fair/turns.ts';
+import { type Change, type Family, actions } from '../../core/log/change.ts';
 import type { Reads, Store } from '../../core/log/store.ts';
-import { isRuleSeen, shownRows } from '../rules/bounds/rules.ts';
-import {
-  changesExaminedMax,
-  changesRowsMax,
-  listRowsDefault,
-} from '../../core/operations/limits.ts';
-import { defineOperation, type Call } from '../../core/operations/operation.ts';
-import { readInTurns } from '../../core/operations/turns.ts';
-import { toolUseSchema } from '../../core/operations/records/schema.ts';
+import { listRowsDefault } from '../../core/operations/limits.ts';
+import { type Call, defineOperation } from '../../core/operations/operation.ts';
 import { seqFromMoment, seqOfMoment } from '../../core/operations/records/moment.ts';
+import { toolUseSchema } from '../../core/operations/records/schema.ts';
+import { readInTurns } from '../../core/operations/turns.ts';
+import type { Bounds } from '../../core/values/bounds.ts';
+import type { StaticOutput } from '../../core/values/json/static.ts';
+import { type Caller, type Scope, hasScope } from '../../core/values/key.ts';
+import { isRuleSeen, shownRows } from '../rules/bounds/rules.ts';
+
+/** Rows of a page of change.list. */
+const changesRowsMax = 200;
+
+/** Rows of the log that one page of change.list examines. */
+const changesExaminedMax = 20_000;
 
 /** The families in the list of changes, each with the scope that reads it. */
 const families = {

@@ -1,7 +1,15 @@
 import { SharedLimit, type Sharer } from '../../core/fair/shared-limit.ts';
-import { withoutKeys } from '../logs/access-log.ts';
 import type { AccessEntry } from '../../core/report/access-entry.ts';
-import { liveReadersMax, liveRowsMax, liveSendMs } from '../../core/report/limits.ts';
+import { withoutKeys } from '../logs/access-log.ts';
+
+/** Readers of the live access log of a process. */
+export const liveReadersMax = 32;
+
+/** Unread lines of the live access log that the server keeps for a reader. */
+export const liveRowsMax = 1_000;
+
+/** How often a process sends its lines to the others that have readers. */
+const liveSendMs = 200;
 
 /** A line of the live access log, in the names that operations use. */
 export interface AccessRow {

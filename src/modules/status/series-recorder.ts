@@ -1,9 +1,11 @@
 import { readFile, rename, stat, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { atIntervals, type Task } from '../../core/background/tasks.ts';
+import { type Task, atIntervals } from '../../core/background/tasks.ts';
 import type { GatherMetrics } from '../../core/report/metrics.ts';
-import { seriesSampleMs } from '../../core/report/limits.ts';
-import { CounterDifferences, emptySeries, withCounts, type Series } from './series.ts';
+import { CounterDifferences, type Series, emptySeries, withCounts } from './series.ts';
+
+/** How often the time series gets the counts of the time since. */
+const seriesSampleMs = 60_000;
 
 /** The parts of the recorder; `now` is in milliseconds since 1970. */
 interface RecorderParts {

@@ -1,12 +1,14 @@
-import type { StaticInput } from '../../core/values/json/static.ts';
 import { hash } from 'node:crypto';
-import { Failure } from '../../core/values/failure.ts';
-import { hasScope, type Caller } from '../../core/values/key.ts';
-import { stateTopics, type StateTopic, type StateWatcher } from './state-watcher.ts';
 import type { Store } from '../../core/log/store.ts';
-import { watchedAttemptsMax } from '../../core/operations/limits.ts';
-import { defineOperation, type Packet } from '../../core/operations/operation.ts';
+import { type Packet, defineOperation } from '../../core/operations/operation.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { StaticInput } from '../../core/values/json/static.ts';
+import { type Caller, hasScope } from '../../core/values/key.ts';
 import { queueOf, requireHookScope } from '../webhooks/operations/deliveries.ts';
+import { type StateTopic, type StateWatcher, stateTopics } from './state-watcher.ts';
+
+/** Attempts of a webhook that server.subscribe compares. */
+const watchedAttemptsMax = 100;
 
 interface WatchParts {
   readonly stateWatcher: StateWatcher;

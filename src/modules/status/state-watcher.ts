@@ -1,7 +1,12 @@
 import { hash } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { SharedLimit, type Sharer } from '../../core/fair/shared-limit.ts';
-import { stateCompareMs, stateReadersMax } from '../../core/report/limits.ts';
+
+/** Clients of a process that watch the state (server.subscribe). */
+export const stateReadersMax = 64;
+
+/** How often a process compares the state while a client watches it. */
+const stateCompareMs = 1_000;
 
 /** The parts of the server's state that clients can watch. */
 export const stateTopics = [

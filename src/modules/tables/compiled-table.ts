@@ -1,15 +1,17 @@
 import type { Ajv2020, AnySchema, ErrorObject, ValidateFunction } from 'ajv/dist/2020.js';
-import { wordsOfAjv, formats, schemaDocuments } from '../../core/operations/ajv.ts';
-import { linearPattern } from '../../core/values/linear-pattern.ts';
-import { hasExactNumber, withStandIns } from '../../core/values/json/exact-number.ts';
-import { compareExactly, isUniqueList, type ExactNumbers } from './exact-schema.ts';
+import { formats, schemaDocuments, wordsOfAjv } from '../../core/operations/ajv.ts';
 import type { ProblemReason } from '../../core/values/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
-import { loadAjv2020 } from '../../core/values/lazy-packages.ts';
+import { hasExactNumber, withStandIns } from '../../core/values/json/exact-number.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import { jsonDigest } from '../../core/values/json/prepared-json.ts';
-import type { TableDefinition } from './table.ts';
-import { compiledSchemasMax } from './limits.ts';
+import { loadAjv2020 } from '../../core/values/lazy-packages.ts';
+import { linearPattern } from '../../core/values/linear-pattern.ts';
+import { type ExactNumbers, compareExactly, isUniqueList } from './exact-schema.ts';
 import { pointerPart, typesOf, writeOnlyFields } from './schema-check.ts';
+import type { TableDefinition } from './table.ts';
+
+/** Compiled schemas that the process has ready besides those of its tables. */
+const compiledSchemasMax = 8;
 
 /** Why a value is not valid for its field. */
 interface ValueMistake {

@@ -1,24 +1,29 @@
-import { isScope, type Scope } from '../../core/values/key.ts';
 import {
-  isJsonObject,
-  nestsDeeper,
   type Json,
   type JsonObject,
+  isJsonObject,
+  nestsDeeper,
 } from '../../core/values/json/json.ts';
+import { type Scope, isScope } from '../../core/values/key.ts';
 import { jsonDepthMax } from '../../core/values/limits.ts';
 import { nearestName } from '../../core/values/nearest.ts';
-import { tableNameMistake, type TableDefinition } from './table.ts';
-import { compileTable, metaSchemaMistakes, type CompiledTable } from './compiled-table.ts';
-import {
-  accessEntriesMax,
-  fieldNameCharactersMax,
-  indexFieldsMax,
-  schemaCharactersMax,
-  searchFieldsMax,
-  tableFieldsMax,
-} from './limits.ts';
+import { KIB } from '../../core/values/units.ts';
+import { type CompiledTable, compileTable, metaSchemaMistakes } from './compiled-table.ts';
 import { schemaMistakes } from './schema-check.ts';
 import { parseTableEvents } from './table-events.ts';
+import { type TableDefinition, tableNameMistake } from './table.ts';
+
+/** Characters of the JSON text of a table's schema. */
+const schemaCharactersMax = 1024 * KIB;
+const tableFieldsMax = 500;
+const fieldNameCharactersMax = 128;
+
+/** Fields that `index` may name; each costs an entry for each row. */
+const indexFieldsMax = 32;
+const searchFieldsMax = 16;
+
+/** Entries of `read`, `insert` or `edit`. */
+const accessEntriesMax = 32;
 
 /** A mistake in the definition of a table. */
 export interface DefinitionMistake {

@@ -1,7 +1,18 @@
 import { isExactNumber } from '../../core/values/json/exact-number.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import { nearestName } from '../../core/values/nearest.ts';
-import { schemaChecksMax, schemaDepthMax, schemaNodesMax, schemaPairsMax } from './limits.ts';
+
+/** Objects and lists in a schema; compiling takes time in proportion. */
+const schemaNodesMax = 5_000;
+
+/** Parts of a schema that check one row, each as often as a `$ref` leads to it. */
+const schemaChecksMax = 20_000;
+
+/** Names that compiled code compares with each other: the sum of the squares of their numbers. */
+const schemaPairsMax = 500_000;
+
+/** Schemas that a `$ref` leads through one after another. */
+const schemaDepthMax = 256;
 
 /** A mistake in a schema: a JSON pointer (RFC 6901) below the schema, and a sentence about it. */
 interface SchemaMistake {

@@ -1,23 +1,25 @@
 import { knownEventTypes } from '../../core/log/events/event-types.ts';
 import { isEventType } from '../../core/log/events/event.ts';
 import {
+  type ExactNumber,
   compareNumbers,
   isExactNumber,
   numberOf as parsedNumber,
-  type ExactNumber,
 } from '../../core/values/json/exact-number.ts';
 import {
+  type Json,
+  type JsonObject,
   isJsonObject,
   isNumber,
   sameJson,
-  type Json,
-  type JsonObject,
 } from '../../core/values/json/json.ts';
-import { hasScope, isScope, type Scope } from '../../core/values/key.ts';
+import { type Scope, hasScope, isScope } from '../../core/values/key.ts';
 import { nearestName } from '../../core/values/nearest.ts';
 import type { TableField } from './compiled-table.ts';
-import { eventConditionsMax } from './limits.ts';
 import { writeOnlyFields } from './schema-check.ts';
+
+/** Conditions of `events`. */
+const eventConditionsMax = 64;
 
 /** A change of a row that raises an event (docs/design/webhooks.md#events-of-tables). */
 export interface TableEvent {

@@ -1,7 +1,10 @@
 import type { ReadableSpan, SpanExporter, SpanProcessor } from '@opentelemetry/sdk-trace';
 import type { Log } from '../../core/report/log.ts';
 import type { Metric } from '../../core/report/metrics.ts';
-import { droppedLogMs, exportMsMax, queuedSpansMax } from './limits.ts';
+import { exportMsMax, queuedSpansMax } from './limits.ts';
+
+/** Lines of the log about spans that were dropped: one in this time. */
+const droppedLogMs = 60_000;
 
 /** How an export ends: ExportResultCode of the SDK. */
 type ExportCode = Parameters<Parameters<SpanExporter['export']>[1]>[0]['code'];

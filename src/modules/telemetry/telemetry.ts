@@ -1,24 +1,29 @@
-import type { Context, Span, Tracer as SdkTracer } from '@opentelemetry/api';
 import { randomBytes } from 'node:crypto';
-import { cidrsContain, type Cidr } from '../../core/values/network/cidr.ts';
-import { loadOpenTelemetry } from '../../core/values/lazy-packages.ts';
+import type { Context, Span, Tracer as SdkTracer } from '@opentelemetry/api';
 import type {
   SpanAttributes,
   SpanEnd,
   SpanKind,
-  Tracer,
   TraceSpan,
+  Tracer,
 } from '../../core/report/trace.ts';
-import {
-  attributeCharactersMax,
-  attributesMax,
-  batchDelayMs,
-  batchSpansMax,
-  exportMsMax,
-  queuedSpansMax,
-} from './limits.ts';
-import { SpanQueue, type SpanCounts } from './span-queue.ts';
-import { readTraceContext, traceFields, type SentTrace } from './trace-context.ts';
+import { loadOpenTelemetry } from '../../core/values/lazy-packages.ts';
+import { type Cidr, cidrsContain } from '../../core/values/network/cidr.ts';
+import { exportMsMax, queuedSpansMax } from './limits.ts';
+import { type SpanCounts, SpanQueue } from './span-queue.ts';
+import { type SentTrace, readTraceContext, traceFields } from './trace-context.ts';
+
+/** The most spans of one export. */
+const batchSpansMax = 512;
+
+/** How long spans are collected before they are sent. */
+const batchDelayMs = 2_000;
+
+/** Characters of an attribute; the rest of a longer one is cut. */
+const attributeCharactersMax = 1_024;
+
+/** Attributes of a span. */
+const attributesMax = 32;
 
 /** `[telemetry]` with an endpoint. */
 interface TelemetrySettings {

@@ -1,4 +1,8 @@
-import { traceStateCharactersMax, traceStateMembersMax } from './limits.ts';
+/** Characters of a `tracestate` that is passed on (W3C Trace Context §3.3.1.5). */
+const traceStateCharactersMax = 512;
+
+/** Its most list-members (W3C Trace Context §3.3.1.1). */
+const traceStateMembersMax = 32;
 
 /** The trace that the sender of a request belongs to. */
 export interface SentTrace {

@@ -1,6 +1,16 @@
-import { importAheadBytesMax, importBlockBytes, importLineBytesMax } from './limits.ts';
+import { MIB } from '../../core/values/units.ts';
+import { contentBytesMax, ruleBytesMax } from '../rules/operations/limits.ts';
 import type { ReadLines } from './import-line.ts';
 import type { ReadBlock } from './import.ts';
+
+/** A line of an import: in JSON, each character of its content can take six. */
+export const importLineBytesMax = 6 * contentBytesMax + 2 * ruleBytesMax;
+
+/** About how many bytes of an import are read at once. */
+export const importBlockBytes = MIB;
+
+/** Bytes that are read ahead while earlier lines are being written. */
+const importAheadBytesMax = 32 * MIB;
 
 /** Reads whole lines, the first of them with a number. */
 export type ReadWholeLines = (bytes: Uint8Array, first: number) => Promise<ReadLines>;

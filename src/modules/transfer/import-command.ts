@@ -1,44 +1,46 @@
-import { parseJson } from '../../core/values/json/exact-number.ts';
-import { unknownAddress } from '../../core/values/network/peer.ts';
-import type { JsonObject } from '../../core/values/json/json.ts';
-import type { Config } from '../../core/config/config.ts';
-import { batchSettings } from '../batch/batch-parts.ts';
-import { batchOperations } from '../batch/import-batch.ts';
-import type { BatchReport } from '../batch/run-batch.ts';
-import { writeInThread } from '../../cli/serve/write-thread.ts';
 import { randomBytes } from 'node:crypto';
 import { createReadStream, openAsBlob } from 'node:fs';
 import { resolve } from 'node:path';
 import { buffer } from 'node:stream/consumers';
+import { type DefineCommand, type Terminal, UsageError, writeLine } from '../../cli/command.ts';
+import { openData } from '../../cli/open-data.ts';
+import { configOption, findConfigFile, jsonOption, requireConfig } from '../../cli/options.ts';
+import { copiedText, createProgress } from '../../cli/progress.ts';
+import {
+  type ApiTargetOptions,
+  apiTargetOf,
+  draftOption,
+  postToApi,
+  putFileToApi,
+} from '../../cli/remote/api-client.ts';
+import { accessNames, engineNames } from '../../cli/serve/assembly/operations.ts';
+import { writeInThread } from '../../cli/serve/write-thread.ts';
+import type { Config } from '../../core/config/config.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { parseJson } from '../../core/values/json/exact-number.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { unknownAddress } from '../../core/values/network/peer.ts';
+import { counted } from '../../core/values/units.ts';
 import { AssetFiles } from '../assets/asset-files.ts';
 import {
+  type ExportedFile,
   exportedFiles,
   importFiles,
   putIntoFolder,
-  type ExportedFile,
 } from '../assets/file-copies.ts';
-import { accessNames, engineNames } from '../../cli/serve/assembly/operations.ts';
-import { openData } from '../../cli/open-data.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { refusalsKeptMax } from './limits.ts';
+import { batchSettings } from '../batch/batch-parts.ts';
+import { batchOperations } from '../batch/import-batch.ts';
+import type { BatchReport } from '../batch/run-batch.ts';
+import { createSecret } from '../webhooks/sign.ts';
 import { readBlocks } from './import-blocks.ts';
 import type { LineProblems, Refusal } from './import-line.ts';
 import type { ImportReport } from './import-operation.ts';
 import { createLineReader } from './import-worker.ts';
-import { importBlocks, type ImportStep } from './import.ts';
-import { createSecret } from '../webhooks/sign.ts';
-import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
-import { configOption, findConfigFile, jsonOption, requireConfig } from '../../cli/options.ts';
-import { importTimeoutMs } from '../../cli/limits.ts';
-import { copiedText, createProgress } from '../../cli/progress.ts';
-import {
-  postToApi,
-  apiTargetOf,
-  draftOption,
-  putFileToApi,
-  type ApiTargetOptions,
-} from '../../cli/remote/api-client.ts';
-import { counted } from '../../core/values/units.ts';
+import { type ImportStep, importBlocks } from './import.ts';
+import { refusalsKeptMax } from './limits.ts';
+
+/** How long `import` does; the server answers when all is written. `fetch` waits for 300 s. */
+const importTimeoutMs = 290_000;
 
 interface ImportOptions extends ApiTargetOptions {
   readonly json: boolean;

@@ -1,34 +1,39 @@
-import { parseJson } from '../../core/values/json/exact-number.ts';
 import { isUtf8 } from 'node:buffer';
 import { isStrictPreferred } from '../../core/http/representation/prefer.ts';
-import { mergeFields, type RevertibleFamily } from '../../core/log/change.ts';
-import { outlineJson } from '../../core/values/json/json-outline.ts';
-import {
-  isJsonObject,
-  nestsDeeper,
-  type Json,
-  type JsonObject,
-} from '../../core/values/json/json.ts';
-import { vkCharactersMax } from '../../core/operations/limits.ts';
-import { jsonDepthMax } from '../../core/values/limits.ts';
-import type { Hook } from '../webhooks/hook.ts';
-import { Failure, type Problem } from '../../core/values/failure.ts';
-import type { Rule } from '../rules/rule.ts';
+import { type RevertibleFamily, mergeFields } from '../../core/log/change.ts';
 import { seqMax } from '../../core/log/encoding.ts';
-import { indexEntryOf } from '../rules/log/rule-index.ts';
+import { vkCharactersMax } from '../../core/operations/limits.ts';
 import { requireNoMistakes } from '../../core/operations/problems.ts';
-import { unreadEnginedata } from '../rules/operations/enginedata.ts';
-import { sentNames } from '../../core/operations/records/placement.ts';
-import { ruleProblems } from '../rules/operations/rule-problems.ts';
-import { idOfExportVk } from './export.ts';
-import { hookProblems, placeHookFields } from '../webhooks/operations/hook-placement.ts';
 import {
+  type RequestHashes,
   derivedVk,
   hashRequest,
-  type RequestHashes,
 } from '../../core/operations/records/idempotency.ts';
+import { sentNames } from '../../core/operations/records/placement.ts';
+import { Failure, type Problem } from '../../core/values/failure.ts';
+import { parseJson } from '../../core/values/json/exact-number.ts';
+import { outlineJson } from '../../core/values/json/json-outline.ts';
+import {
+  type Json,
+  type JsonObject,
+  isJsonObject,
+  nestsDeeper,
+} from '../../core/values/json/json.ts';
+import { jsonDepthMax } from '../../core/values/limits.ts';
+import { indexEntryOf } from '../rules/log/rule-index.ts';
+import { unreadEnginedata } from '../rules/operations/enginedata.ts';
 import { placeRuleFields } from '../rules/operations/placement.ts';
-import { importLineValuesMax } from './limits.ts';
+import { ruleProblems } from '../rules/operations/rule-problems.ts';
+import type { Rule } from '../rules/rule.ts';
+import type { Hook } from '../webhooks/hook.ts';
+import { hookProblems, placeHookFields } from '../webhooks/operations/hook-placement.ts';
+import { idOfExportVk } from './export.ts';
+
+/**
+ * Values in the JSON of a line, as many as in that of an operation that writes: JSON.parse takes a
+ * hundred times the memory of a text that is nothing but short values.
+ */
+const importLineValuesMax = 262_144;
 
 /** A line that cannot be imported. */
 export interface Refusal {

@@ -1,21 +1,21 @@
-import type { Bounds } from '../../core/values/bounds.ts';
 import type { ToolUse } from '../../core/log/change.ts';
+import { type Call, authorOf, defineOperation } from '../../core/operations/operation.ts';
+import { problemsMember } from '../../core/operations/problems.ts';
+import { turnsOf } from '../../core/operations/turns.ts';
+import type { Bounds } from '../../core/values/bounds.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import { hasScope, type Scope } from '../../core/values/key.ts';
-import { authorOf, defineOperation, type Call } from '../../core/operations/operation.ts';
-import { problemsMember } from '../../core/operations/problems.ts';
-import { shadowProblems, type ShadowParts } from '../rules/operations/shadows.ts';
+import { type Scope, hasScope } from '../../core/values/key.ts';
+import { type ShadowParts, shadowProblems } from '../rules/operations/shadows.ts';
 import type { LineProblems, Refusal } from './import-line.ts';
-import { importAll, type ImportedRule, type ImportParts } from './import.ts';
-import {
-  importInlineBytesMax,
-  importRowsMax,
-  refusalsKeptMax,
-  refusalsNamedMax,
-  shadowsCheckedMax,
-} from './limits.ts';
-import { turnsOf } from '../../core/operations/turns.ts';
+import { type ImportParts, type ImportedRule, importAll } from './import.ts';
+import { importRowsMax, refusalsKeptMax, shadowsCheckedMax } from './limits.ts';
+
+/** Bytes of an import over HTTP that are read and written in the thread that serves pages. */
+export const importInlineBytesMax = 16_384;
+
+/** Refused lines that the failure of an import names one by one. */
+const refusalsNamedMax = 20;
 
 /** An import as data, which another thread can run. */
 export interface ImportRequest {

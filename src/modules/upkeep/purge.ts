@@ -3,30 +3,33 @@ import { mkdtemp, readdir, rename, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database } from 'lmdb';
 import type { Change } from '../../core/log/change.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { changeInDraft } from '../drafts/draft.ts';
-import { purgedValue, replaceFormerHeaders } from '../../core/log/former-headers.ts';
-import { hookOfSecret, type HookSecret } from '../webhooks/hook.ts';
-import { createDraftReads } from '../drafts/log/draft-reads.ts';
-import { openDatabases, openEnvironment, type Databases } from '../../core/log/databases.ts';
-import { transactSync } from '../../core/log/environment.ts';
+import { type Databases, openDatabases, openEnvironment } from '../../core/log/databases.ts';
 import { storedJson } from '../../core/log/encoding.ts';
-import { copyBatchBytes, copyBatchEntries } from '../../core/log/limits.ts';
-import { copyFailure } from '../nodes/log/open-row-log.ts';
-import { sharedFailure } from '../../core/log/shared/shared-place.ts';
-import { openStore } from '../../core/log/open.ts';
-import { createReads } from '../../core/log/reads.ts';
-import type { Reads } from '../../core/log/store.ts';
-import { syncPath } from './backup.ts';
+import { transactSync } from '../../core/log/environment.ts';
 import {
   dataFile,
+  errorReason,
   folderFailure,
   lockFile,
-  errorReason,
 } from '../../core/log/folder/data-folder.ts';
 import { claimFolder } from '../../core/log/folder/folder-claim.ts';
 import { writeErrorOf } from '../../core/log/folder/full-disk.ts';
 import { checkPages, newestTransaction } from '../../core/log/folder/page-check.ts';
+import { purgedValue, replaceFormerHeaders } from '../../core/log/former-headers.ts';
+import { copyBatchEntries } from '../../core/log/limits.ts';
+import { openStore } from '../../core/log/open.ts';
+import { createReads } from '../../core/log/reads.ts';
+import { sharedFailure } from '../../core/log/shared/shared-place.ts';
+import type { Reads } from '../../core/log/store.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { changeInDraft } from '../drafts/draft.ts';
+import { createDraftReads } from '../drafts/log/draft-reads.ts';
+import { copyFailure } from '../nodes/log/open-row-log.ts';
+import { type HookSecret, hookOfSecret } from '../webhooks/hook.ts';
+import { syncPath } from './backup.ts';
+
+/** … and bytes of them. */
+const copyBatchBytes = 64 * 2 ** 20;
 
 /** The dependencies and the target of a purge. */
 interface PurgeParts {

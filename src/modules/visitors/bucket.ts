@@ -1,7 +1,12 @@
 import type { Fields } from '../../core/http/request.ts';
 import { millionths } from '../../core/http/visitor.ts';
-import { visitorSeeds } from './limits.ts';
 import { userAgentCharactersMax } from './limits.ts';
+
+/**
+ * The number of different seeds for percentages. It is small, so that a seed does not identify a
+ * visitor.
+ */
+export const visitorSeeds = 2 ** 20;
 
 const cookieName = 'waymark_lot';
 const cookiePattern = new RegExp(`(?:^|; ?)${cookieName}=([0-9a-f]{5})(?:;|$)`);

@@ -1,10 +1,14 @@
 import { Reader, type Response } from 'mmdb-lib';
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import { createLruCache } from '../../core/values/lru-cache.ts';
-import { countryCode, placeName, unknownLocation, type Location } from '../../core/http/visitor.ts';
-import type { Log } from '../../core/report/log.ts';
-import { locationsRememberedMax, geoDatabaseBytesMax } from './limits.ts';
 import { LoadedFile } from '../../core/config/loaded-file.ts';
+import { type Location, countryCode, placeName, unknownLocation } from '../../core/http/visitor.ts';
+import type { Log } from '../../core/report/log.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import { MIB } from '../../core/values/units.ts';
+
+/** The largest geo database, and the most addresses with a location in memory. */
+const geoDatabaseBytesMax = 512 * MIB;
+const locationsRememberedMax = 4_096;
 
 /** Looks up the location of addresses. */
 export interface GeoDatabase {

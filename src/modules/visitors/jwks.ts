@@ -1,10 +1,18 @@
 import { Readable } from 'node:stream';
 import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { jwksBytesMax } from '../../core/config/limits.ts';
-import { loadJose } from '../../core/values/lazy-packages.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
-import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from './limits.ts';
+import { loadJose } from '../../core/values/lazy-packages.ts';
+
+/** Keys are fetched again at this age … */
+export const jwksFreshMs = 600_000;
+
+/** … for a token with an unknown key, or after a failure, no sooner than after this time … */
+export const jwksRetryMs = 30_000;
+
+/** … and are not used beyond this age if they cannot be fetched. */
+export const jwksStaleMs = 86_400_000;
 
 /** The keys that tokens are verified with (RFC 7517). */
 export interface KeySet {

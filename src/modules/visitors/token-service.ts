@@ -2,13 +2,15 @@ import type { JSONWebKeySet, JWTVerifyGetKey } from 'jose';
 import { isUrl } from '../../core/config/addresses.ts';
 import type { Config } from '../../core/config/config.ts';
 import { jwksBytesMax } from '../../core/config/limits.ts';
-import { loadJose } from '../../core/values/lazy-packages.ts';
-import { reasonOf, type Log } from '../../core/report/log.ts';
-import { createDialler } from '../../core/outbound/dialler.ts';
-import { createRemoteKeySet, fetchJwks, keysUnknown, type KeySet } from './jwks.ts';
-import { jwksTimeoutMs } from './limits.ts';
 import { LoadedFile } from '../../core/config/loaded-file.ts';
-import { createTokenVerifier, type TokenVerifier } from './tokens.ts';
+import { createDialler } from '../../core/outbound/dialler.ts';
+import { type Log, reasonOf } from '../../core/report/log.ts';
+import { loadJose } from '../../core/values/lazy-packages.ts';
+import { type KeySet, createRemoteKeySet, fetchJwks, keysUnknown } from './jwks.ts';
+import { type TokenVerifier, createTokenVerifier } from './tokens.ts';
+
+/** How long fetching a key set (RFC 7517 §5) may take. */
+const jwksTimeoutMs = 5_000;
 
 /** The token verifier of a configuration, with its connections and keys. */
 interface TokenService extends TokenVerifier {

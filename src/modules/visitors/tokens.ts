@@ -1,19 +1,25 @@
 import type { JWTPayload, JWTVerifyOptions } from 'jose';
 import type { JWKSMultipleMatchingKeys } from 'jose/errors';
+import type { User } from '../../core/http/visitor.ts';
 import { isJsonObject } from '../../core/values/json/json.ts';
 import { loadJose } from '../../core/values/lazy-packages.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
-import type { User } from '../../core/http/visitor.ts';
+import { KIB } from '../../core/values/units.ts';
 import type { KeySet } from './jwks.ts';
-import {
-  jwtCharactersMax,
-  jwtClockToleranceSeconds,
-  jwtKeysTriedMax,
-  jwtRememberedMax,
-  jwtTrustMs,
-  userNameCharactersMax,
-  userRolesMax,
-} from './limits.ts';
+import { userNameCharactersMax, userRolesMax } from './limits.ts';
+
+/** A user's token (RFC 7519), and verified tokens in memory. */
+export const jwtCharactersMax = 8 * KIB;
+const jwtRememberedMax = 4_096;
+
+/** How long a verified token is valid without verification: its key may have been withdrawn. */
+export const jwtTrustMs = 300_000;
+
+/** How far the clock of a token's issuer may differ. */
+const jwtClockToleranceSeconds = 30;
+
+/** The most keys that the server tries for a token that does not name its key. */
+const jwtKeysTriedMax = 8;
 
 /** Verifies the tokens of users (JWT, RFC 7519). */
 export interface TokenVerifier {

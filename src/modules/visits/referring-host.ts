@@ -1,4 +1,5 @@
-import { refererCharactersMax } from '../visitors/limits.ts';
+/** Characters of a Referer that are read for its host, and referring hosts in memory. */
+const refererCharactersMax = 2_048;
 
 const nothing = '(none)';
 const unknown = '(unknown)';

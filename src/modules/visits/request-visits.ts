@@ -1,37 +1,52 @@
-import type { AccessEntry } from '../../core/report/access-entry.ts';
-import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
 import { isPrefetch } from '../../core/http/prefetch.ts';
+import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
+import type { AccessEntry } from '../../core/report/access-entry.ts';
 import type { Log } from '../../core/report/log.ts';
-import { singleMetric, type Metric } from '../../core/report/metrics.ts';
-import { pagesBufferedMax } from '../../core/log/limits.ts';
-import { dayOf, VisitBuffer } from './visit-buffer.ts';
+import { type Metric, singleMetric } from '../../core/report/metrics.ts';
+import { flat, remembered } from '../../core/values/remembered.ts';
+import { createDeviceDetector } from '../visitors/device.ts';
 import {
+  devicesRememberedMax,
+  languageFieldCharactersMax,
+  languagesRememberedMax,
+} from '../visitors/limits.ts';
+import { referringHost } from './referring-host.ts';
+import { VisitBuffer, dayOf } from './visit-buffer.ts';
+import {
+  type PageDimension,
+  type SiteDimension,
+  type VisitCounts,
   addCounts,
   addName,
   addNames,
   pageDimensions,
-  type PageDimension,
-  type SiteDimension,
-  type VisitCounts,
 } from './visit-counts.ts';
-import { otherKeys, type DaySpan, type DayVisits, type VisitDatabase } from './visit-database.ts';
-import { createDeviceDetector } from '../visitors/device.ts';
-import {
-  countedPathCharactersMax,
-  devicesRememberedMax,
-  languageFieldCharactersMax,
-  languagesRememberedMax,
-  referersRememberedMax,
-  referringHostCharactersMax,
-  rememberedCharactersMax,
-  requestsCountedMax,
-  sampledRequests,
-  slowAnswerMs,
-  talliedNamesMax,
-  waitingRequestsMax,
-} from '../visitors/limits.ts';
-import { referringHost } from './referring-host.ts';
-import { flat, remembered } from '../../core/values/remembered.ts';
+import { type DaySpan, type DayVisits, type VisitDatabase, otherKeys } from './visit-database.ts';
+
+const pagesBufferedMax = 2_000;
+const referersRememberedMax = 2_048;
+
+/** Characters of the host of a Referer, and of the path of a page, that counts of visits have. */
+const referringHostCharactersMax = 64;
+const countedPathCharactersMax = 512;
+
+/** Pages, and names of their dimensions, that are counted before they are summed. */
+const talliedNamesMax = 20_000;
+
+/** Answers between two writes whose visits a process counts one by one … */
+export const requestsCountedMax = 2_000;
+
+/** … and, above that, how many answers one counted visit stands for. */
+export const sampledRequests = 16;
+
+/** Requests that wait to be counted together. */
+const waitingRequestsMax = 128;
+
+/** The time from which on an answer counts as slow. */
+const slowAnswerMs = 1_000;
+
+/** Characters of the longest field whose result is in memory for counts of visits. */
+const rememberedCharactersMax = 512;
 
 interface Place {
   readonly origin: string;

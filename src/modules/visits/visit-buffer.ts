@@ -1,7 +1,12 @@
 import type { Log } from '../../core/report/log.ts';
-import { visitBatchKeysMax, visitFlushMs } from '../../core/log/limits.ts';
-import { addCounts, noVisits, type VisitCounts } from './visit-counts.ts';
-import { otherKeys, type DayVisits, type VisitTable } from './visit-database.ts';
+import { type VisitCounts, addCounts, noVisits } from './visit-counts.ts';
+import { type DayVisits, type VisitTable, otherKeys } from './visit-database.ts';
+
+/** The longest time that counts of visits are only in memory. */
+const visitFlushMs = 5_000;
+
+/** The most breadcrumbs or pages with counts in one transaction. */
+const visitBatchKeysMax = 500;
 
 interface BufferParts<D extends string> {
   readonly table: VisitTable<D>;

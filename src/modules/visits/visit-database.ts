@@ -2,19 +2,18 @@ import { createHash } from 'node:crypto';
 import { rename, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
+import { eventLoop } from '../../core/fair/turns.ts';
 import { openEnvironment } from '../../core/log/databases.ts';
+import { transact, transactSync } from '../../core/log/environment.ts';
 import { inspectDataFile, prepareFolder } from '../../core/log/folder/data-folder.ts';
 import { writeErrorOf } from '../../core/log/folder/full-disk.ts';
-import { transact, transactSync } from '../../core/log/environment.ts';
+import { visitNamesMax } from '../../core/log/limits.ts';
 import {
-  pageNamesMax,
-  pagesPerDayMax,
-  visitDeletesMax,
-  visitKeysPerDayMax,
-  visitNamesMax,
-  visitRowsReadMax,
-} from '../../core/log/limits.ts';
-import {
+  type BreadcrumbDimension,
+  type CountShape,
+  type PageDimension,
+  type SiteDimension,
+  type VisitCounts,
   addCounts,
   breadcrumbDimensions,
   countsText,
@@ -22,13 +21,22 @@ import {
   pageDimensions,
   parseCounts,
   siteDimensions,
-  type BreadcrumbDimension,
-  type CountShape,
-  type PageDimension,
-  type SiteDimension,
-  type VisitCounts,
 } from './visit-counts.ts';
-import { eventLoop } from '../../core/fair/turns.ts';
+
+/** Breadcrumbs that have counts of their own on one day; visits of others are counted together. */
+export const visitKeysPerDayMax = 10_000;
+
+/** Names of each dimension (sources, countries, referring hosts …) of a page and day. */
+export const pageNamesMax = 20;
+
+/** Pages that have counts of their own on one day: the most visited ones. */
+export const pagesPerDayMax = 1_000;
+
+/** Entries that one transaction deletes. */
+const visitDeletesMax = 5_000;
+
+/** Entries that a listing of all breadcrumbs reads before it lets other work run. */
+const visitRowsReadMax = 1_000;
 
 /** What is counted: a breadcrumb by path and origin of its rule, or a page by its own. */
 interface VisitedKey {

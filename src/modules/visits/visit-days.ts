@@ -1,7 +1,11 @@
-import type { StaticOutput } from '../../core/values/json/static.ts';
+import { visitDaysMax } from '../../core/operations/limits.ts';
 import { Failure } from '../../core/values/failure.ts';
+import type { StaticOutput } from '../../core/values/json/static.ts';
 import type { DaySpan, DayVisits } from './visit-database.ts';
-import { visitDaysMax, visitedKeysDefault, visitedKeysMax } from '../../core/operations/limits.ts';
+
+/** Breadcrumbs in an answer of breadcrumb.visits, and pages in one of visit.summary. */
+const visitedKeysDefault = 100;
+const visitedKeysMax = 1_000;
 
 const dayMs = 86_400_000;
 const daysDefault = 30;

@@ -1,13 +1,28 @@
-import { SharedLimit, type Release } from '../../core/fair/shared-limit.ts';
-import {
-  attemptCostBytes,
-  bodiesInFlightBytesMax,
-  deliveriesInFlightMax,
-  largeBodiesInFlightBytesMax,
-  preparedPerTurnBytesMax,
-  smallBodyBytesMax,
-  wakeCostBytes,
-} from './limits.ts';
+import { type Release, SharedLimit } from '../../core/fair/shared-limit.ts';
+import { KIB, MIB } from '../../core/values/units.ts';
+
+/** Limits of deliveries in the background. */
+
+/** Bodies of all attempts in flight together. */
+export const bodiesInFlightBytesMax = 64 * MIB;
+
+/** Of them, the bodies that are longer than smallBodyBytesMax: the rest is kept for short ones. */
+export const largeBodiesInFlightBytesMax = 48 * MIB;
+
+/** Up to this size a body counts as short. */
+export const smallBodyBytesMax = 64 * KIB;
+
+/** Bytes of events and bodies that all senders prepare in one turn of the event loop. */
+export const preparedPerTurnBytesMax = MIB;
+
+/** The costs of an attempt and of an event, in bytes of `preparedPerTurnBytesMax`. */
+const attemptCostBytes = 16 * KIB;
+
+/** The cost of waking a sender, in bytes of `preparedPerTurnBytesMax`. */
+export const wakeCostBytes = 8 * KIB;
+
+/** Attempts in flight to all receivers together. */
+export const deliveriesInFlightMax = 4_096;
 
 /** A slot that a sender has got while it waited. */
 interface Granted {

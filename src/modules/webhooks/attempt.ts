@@ -1,12 +1,19 @@
 import { readRetryAfter } from '../../core/http/retry-after.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { isHookHeader } from './hook.ts';
-import { reportedAnswerBytesMax, retryAfterMsMax, reportedFieldCharactersMax } from './limits.ts';
-import type { OneShotResponse, OneShotOptions } from '../../core/outbound/one-shot-request.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
-import { outboundProblem, type OutboundProblem } from '../../core/outbound/problem.ts';
+import type { OneShotOptions, OneShotResponse } from '../../core/outbound/one-shot-request.ts';
+import { type OutboundProblem, outboundProblem } from '../../core/outbound/problem.ts';
 import { outboundUrl } from '../../core/outbound/url.ts';
-import { signatureFields, type SignedMessage } from './sign.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { KIB } from '../../core/values/units.ts';
+import { isHookHeader } from './hook.ts';
+import { retryAfterMsMax } from './limits.ts';
+import { type SignedMessage, signatureFields } from './sign.ts';
+
+/** Bytes of an answer that the record of an attempt holds, as text … */
+const reportedAnswerBytesMax = 4 * KIB;
+
+/** … and characters of the names and values of its header fields. */
+const reportedFieldCharactersMax = 2 * KIB;
 
 /** The destination of a message, from the fields of its hook. */
 interface Destination {

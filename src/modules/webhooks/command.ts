@@ -1,12 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { hookFamily } from './operations/hook-family.ts';
 import type { Operations } from '../../cli/client/operations.ts';
+import { type ApiTarget, callApi } from '../../cli/remote/api-client.ts';
+import { type Subcommand, type SubcommandResult, table } from '../../cli/remote/client-command.ts';
+import { recordCommand, recordSubcommands } from '../../cli/remote/record-commands.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { attemptOutcomes } from './log/deliveries.ts';
-import { testPollMs, testWaitMs } from '../../cli/limits.ts';
-import { table, type Subcommand, type SubcommandResult } from '../../cli/remote/client-command.ts';
-import { recordCommand, recordSubcommands } from '../../cli/remote/record-commands.ts';
-import { callApi, type ApiTarget } from '../../cli/remote/api-client.ts';
+import { hookFamily } from './operations/hook-family.ts';
+
+/** How long `hook test` waits for the attempt at its message, and how often it polls. */
+const testWaitMs = 20_000;
+const testPollMs = 100;
 
 type DeliveryList = Operations['webhook.deliveries']['output'];
 type Attempt = DeliveryList['rows'][number];

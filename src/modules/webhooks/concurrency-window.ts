@@ -1,11 +1,17 @@
-import {
-  hookRetryAfterMsMax,
-  probePauseMs,
-  probePauseMsMax,
-  refusalsInARow,
-  windowSizeFirst,
-} from './limits.ts';
 import type { Verdict } from './retry.ts';
+
+/** The longest time that a Retry-After pauses a whole hook. */
+const hookRetryAfterMsMax = 3_600_000;
+
+/** The size of the window of a hook without a history. */
+const windowSizeFirst = 4;
+
+/** Refusals without a success between them after which a receiver counts as failing. */
+const refusalsInARow = 8;
+
+/** The pause after the first failed probe. Each further failure doubles it, up to the maximum. */
+const probePauseMs = 1_000;
+const probePauseMsMax = 60_000;
 
 /**
  * How many attempts of one hook may be in flight at once: the window grows while the receiver

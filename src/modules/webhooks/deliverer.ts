@@ -1,29 +1,36 @@
 import { pause } from '../../core/background/retry-loop.ts';
 import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
-import { Failure } from '../../core/values/failure.ts';
-import type { Node } from './hook.ts';
+import { eventLoop } from '../../core/fair/turns.ts';
+import type { FolderClaim } from '../../core/log/folder/folder-claim.ts';
+import { backgroundPollMs } from '../../core/log/limits.ts';
+import type { Store } from '../../core/log/store.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { Metric } from '../../core/report/metrics.ts';
-import type { QueueKey } from './log/deliveries.ts';
-import type { FolderClaim } from '../../core/log/folder/folder-claim.ts';
-import type { Store } from '../../core/log/store.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { AttemptLimiter, TurnBudget } from './attempt-limiter.ts';
 import type { DeliveryAttempt } from './attempt.ts';
-import { cacheEventTexts, type EventText } from './message.ts';
-import { createSteadyClock } from './retry.ts';
-import {
-  deliveryClaimMs,
-  deliveryIdlePollMs,
-  deliveryPollMs,
-  deliverySettleMs,
-  deliveryTidyMs,
-} from './limits.ts';
+import type { Node } from './hook.ts';
+import type { QueueKey } from './log/deliveries.ts';
+import { type EventText, cacheEventTexts } from './message.ts';
 import { HookMetrics, type HookQueue } from './metrics.ts';
 import { Receivers } from './receivers.ts';
 import type { FinishedAttempt, Report } from './reports.ts';
 import { Retention } from './retention.ts';
+import { createSteadyClock } from './retry.ts';
 import { Sender, type SenderParts } from './sender.ts';
-import { AttemptLimiter, TurnBudget } from './attempt-limiter.ts';
-import { eventLoop } from '../../core/fair/turns.ts';
+
+/** How often the log is checked for changes by other processes: with hooks, and without any. */
+const deliveryPollMs = 10;
+const deliveryIdlePollMs = backgroundPollMs;
+
+/** How often a process that does not deliver checks whether another one still does. */
+const deliveryClaimMs = 1_000;
+
+/** How often the deliverer drops its state of hooks that have nothing to send. */
+export const deliveryTidyMs = 5_000;
+
+/** How long attempts in flight may last after their hook was changed or deleted. */
+const deliverySettleMs = 1_000;
 
 /** The `[webhook]` and `[node]` settings that are in force. */
 interface DeliverySettings {

@@ -1,13 +1,15 @@
-import { batchId, type WaymarkEvent } from '../../core/log/events/event.ts';
-import type { AttemptRecord, Deliveries } from './log/deliveries.ts';
-import {
-  eventTextBytesMax,
-  hookBatchBytesMax,
-  bodySliceBytes,
-  eventTextsCharactersMax,
-} from './limits.ts';
 import { LRUCache } from 'lru-cache';
 import { eventLoop } from '../../core/fair/turns.ts';
+import { type WaymarkEvent, batchId } from '../../core/log/events/event.ts';
+import { KIB, MIB } from '../../core/values/units.ts';
+import { bodySliceBytes, eventDataBytesMax, hookBatchBytesMax } from './limits.ts';
+import type { AttemptRecord, Deliveries } from './log/deliveries.ts';
+
+/** The text of an event in a body, if JSON escapes do not lengthen its data. */
+const eventTextBytesMax = eventDataBytesMax + 4 * KIB;
+
+/** Characters of the latest events that are cached for further hooks. */
+const eventTextsCharactersMax = 16 * MIB;
 
 /** A message to send. */
 export interface HookMessage {

@@ -1,5 +1,7 @@
-import { hooksMeasuredMax } from './limits.ts';
 import { Histogram, type Metric } from '../../core/report/metrics.ts';
+
+/** The most hooks with their own label in the metrics of queues. */
+const hooksMeasuredMax = 200;
 
 /** In seconds. The bounds above 15 s are for deliveries that waited for a retry. */
 const bounds = [

@@ -1,10 +1,14 @@
 import { LRUCache } from 'lru-cache';
 import { withheldValue } from '../../core/log/former-headers.ts';
-import { isDelivered, type Hook, type HookSecret } from './hook.ts';
-import type { QueueKey } from './log/deliveries.ts';
 import type { Reads } from '../../core/log/store.ts';
-import { foundReceiverCharacters, receiversCharactersMax } from './limits.ts';
-import { parseSecret, type SigningKey } from './sign.ts';
+import { MIB } from '../../core/values/units.ts';
+import { type Hook, type HookSecret, isDelivered } from './hook.ts';
+import type { QueueKey } from './log/deliveries.ts';
+import { type SigningKey, parseSecret } from './sign.ts';
+
+/** Characters of the hooks in the cache of receivers, and the overhead of each entry. */
+const receiversCharactersMax = 32 * MIB;
+const foundReceiverCharacters = 512;
 
 /** An active hook, with the keys that sign its messages. */
 export interface Receiver {

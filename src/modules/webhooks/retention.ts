@@ -1,10 +1,21 @@
-import { Failure } from '../../core/values/failure.ts';
-import type { Log } from '../../core/report/log.ts';
-import type { Deliveries, Outage } from './log/deliveries.ts';
-import type { SteadyClock } from './retry.ts';
-import { clockNotedMs, outageMsMin, outagesMax, retentionCheckMs } from './limits.ts';
-import type { Receivers } from './receivers.ts';
 import { eventLoop } from '../../core/fair/turns.ts';
+import type { Log } from '../../core/report/log.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { Deliveries, Outage } from './log/deliveries.ts';
+import type { Receivers } from './receivers.ts';
+import type { SteadyClock } from './retry.ts';
+
+/** How often the deliverer stores its clock. */
+const clockNotedMs = 600_000;
+
+/** The shortest gap in the stored clock that is an outage, in which retention does not count. */
+export const outageMsMin = 3_600_000;
+
+/** The number of newest outages that are stored. */
+const outagesMax = 1_000;
+
+/** How often expired messages are searched. */
+const retentionCheckMs = 60_000;
 
 interface RetentionParts {
   readonly deliveries: Deliveries;

@@ -1,29 +1,34 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Release } from '../../core/fair/shared-limit.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { recordAgainMs, wakeMsMax } from './limits.ts';
+import type { AttemptLimiter, TurnBudget } from './attempt-limiter.ts';
+import type { AttemptResult, DeliveryAttempt } from './attempt.ts';
+import {
+  type ConcurrencyWindow,
+  hasRoom,
+  initialWindow,
+  windowAfterEnd,
+  windowAfterStart,
+} from './concurrency-window.ts';
 import type { AttemptRecord, Batch, Deliveries, QueueKey } from './log/deliveries.ts';
-import type { DeliveryAttempt, AttemptResult } from './attempt.ts';
 import {
   type EventText,
+  type HookMessage,
   bodyBytesAtMost,
   halvesOf,
   writeMessage,
-  type HookMessage,
 } from './message.ts';
-import { type SteadyClock, verdictOn, attemptRecord, retrySchedule } from './retry.ts';
-import {
-  hasRoom,
-  windowAfterStart,
-  windowAfterEnd,
-  initialWindow,
-  type ConcurrencyWindow,
-} from './concurrency-window.ts';
-import { MessagesInFlight, newVersion, type Version } from './messages-in-flight.ts';
+import { MessagesInFlight, type Version, newVersion } from './messages-in-flight.ts';
 import type { Receiver, Receivers } from './receivers.ts';
 import type { FinishedAttempt, Report } from './reports.ts';
-import type { AttemptLimiter, TurnBudget } from './attempt-limiter.ts';
-import { UpcomingMessages, type Next } from './upcoming-messages.ts';
+import { type SteadyClock, attemptRecord, retrySchedule, verdictOn } from './retry.ts';
+import { type Next, UpcomingMessages } from './upcoming-messages.ts';
+
+/** The longest timer; longer waits consist of several. */
+const wakeMsMax = 3_600_000;
+
+/** How long after a failure to record an attempt the sender tries again. */
+const recordAgainMs = 1_000;
 
 export interface SenderParts {
   readonly deliveries: Deliveries;

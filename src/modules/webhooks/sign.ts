@@ -1,7 +1,13 @@
 import { createHmac } from 'node:crypto';
-import { secretBytes, secretBytesMax, secretBytesMin } from './limits.ts';
-import { bodySliceBytes } from './limits.ts';
 import { eventLoop } from '../../core/fair/turns.ts';
+import { bodySliceBytes } from './limits.ts';
+
+/** The secret of a hook, as the server makes it. */
+const secretBytes = 32;
+
+/** The sizes that Standard Webhooks allows for a secret. */
+const secretBytesMin = 24;
+const secretBytesMax = 64;
 
 /** The decoded bytes of a secret: the HMAC key. */
 export type SigningKey = Buffer;

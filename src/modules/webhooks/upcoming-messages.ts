@@ -1,10 +1,14 @@
-import type { Hook } from './hook.ts';
-import type { Batch, Deliveries, QueuedEvent, QueueKey } from './log/deliveries.ts';
-import type { EventText, HookMessage } from './message.ts';
-import { batchLimits, BatchBuffer } from './batch-buffer.ts';
-import { eventCostBytes, queuedReadMax } from './limits.ts';
-import type { MessagesInFlight } from './messages-in-flight.ts';
 import type { TurnBudget } from './attempt-limiter.ts';
+import { BatchBuffer, batchLimits } from './batch-buffer.ts';
+import type { Hook } from './hook.ts';
+import type { Batch, Deliveries, QueueKey, QueuedEvent } from './log/deliveries.ts';
+import type { EventText, HookMessage } from './message.ts';
+import type { MessagesInFlight } from './messages-in-flight.ts';
+
+const eventCostBytes = 512;
+
+/** Events of a hook that are read ahead. */
+const queuedReadMax = 64;
 
 /** The next step of a sender. */
 export type Next =

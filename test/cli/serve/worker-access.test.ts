@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { LeaderAccess, type MessagePort } from '../../../src/cli/serve/worker-access.ts';
+import {
+  LeaderAccess,
+  type MessagePort,
+  liveMessagesUnreadMax,
+} from '../../../src/cli/serve/worker-access.ts';
 import type { AccessMessage } from '../../../src/cli/serve/worker-messages.ts';
-import { liveMessagesUnreadMax } from '../../../src/core/report/limits.ts';
 
 interface TestPort extends MessagePort {
   readonly got: AccessMessage[];

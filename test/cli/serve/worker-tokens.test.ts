@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
-import { pendingRepliesMax } from '../../../src/cli/limits.ts';
 import type { Worker } from 'node:cluster';
-import { LeaderTokens, WorkerTokens } from '../../../src/cli/serve/worker-tokens.ts';
+import { suite, test } from 'node:test';
+import { pendingRepliesMax } from '../../../src/cli/serve/pending-replies.ts';
 import type { CountedByLeader, CountedByWorker } from '../../../src/cli/serve/worker-messages.ts';
+import { LeaderTokens, WorkerTokens } from '../../../src/cli/serve/worker-tokens.ts';
 
 suite('tokens of a worker whose leading process does not reply', () => {
   const order = { rate: 'a', client: 'address 192.0.2.1', intervalMs: 60_000, burst: 5 };

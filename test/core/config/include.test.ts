@@ -1,11 +1,15 @@
 import assert from 'node:assert/strict';
 import { symlink } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
-import { isIncluded, lineNumber, placeOf } from '../../../src/core/config/include.ts';
+import { type TestContext, suite, test } from 'node:test';
 import { describeConfig } from '../../../src/core/config/describe.ts';
+import {
+  includedFilesMax,
+  isIncluded,
+  lineNumber,
+  placeOf,
+} from '../../../src/core/config/include.ts';
 import { effectiveConfig } from '../../../src/modules/status/effective-configuration.ts';
-import { includedFilesMax } from '../../../src/core/config/limits.ts';
 import { makeFolder, readIni, requireIni } from './folder.ts';
 
 const server = '[server]\ninclude = sites/*.ini\n';

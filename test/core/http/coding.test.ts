@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { suite, test } from 'node:test';
+import fc from 'fast-check';
 import { codings, preferredCodings } from '../../../src/core/http/representation/coding.ts';
-import { acceptValuesCachedMax } from '../../../src/core/http/limits.ts';
+import { acceptValuesCachedMax } from '../../../src/core/http/representation/negotiation.ts';
 
 suite('Accept-Encoding', () => {
   const cases: readonly (readonly [accept: string | undefined, wanted: string])[] = [

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { multipartRanges, parseRanges } from '../../../src/core/http/representation/ranges.ts';
-import { rangesMax } from '../../../src/core/http/limits.ts';
+import fc from 'fast-check';
+import {
+  multipartRanges,
+  parseRanges,
+  rangesMax,
+} from '../../../src/core/http/representation/ranges.ts';
 
 /** Ranges as `first-last`, joined by a space; '' for unsatisfiable, undefined for ignored. */
 function shown(value: string, bytesLength: number): string | undefined {

@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { isJsonObject, type Json, type JsonObject } from '../../../src/core/values/json/json.ts';
+import fc from 'fast-check';
+import { documentNodesMax, formats, schemaDocuments } from '../../../src/core/operations/ajv.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../../src/core/values/json/json.ts';
 import { compileTable } from '../../../src/modules/tables/compiled-table.ts';
 import { parseDefinition } from '../../../src/modules/tables/definition.ts';
-import { documentNodesMax } from '../../../src/modules/tables/limits.ts';
-import { schemaDocuments, formats } from '../../../src/core/operations/ajv.ts';
 
 const numbers = (length: number): readonly number[] => Array.from({ length }, (_, at) => at);
 const named = (length: number, one: (at: number) => Json): JsonObject =>

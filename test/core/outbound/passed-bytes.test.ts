@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { passedBytesPerCollection } from '../../../src/core/outbound/limits.ts';
-import { countPassedBytes } from '../../../src/core/outbound/passed-bytes.ts';
+import {
+  countPassedBytes,
+  passedBytesPerCollection,
+} from '../../../src/core/outbound/passed-bytes.ts';
 
 test('V8 collects young objects each time that passedBytesPerCollection bytes were passed on', (t) => {
   const { gc } = globalThis;

@@ -4,44 +4,44 @@ import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { DiskMount } from '../../../src/core/config/config.ts';
+import { publicFile } from '../../../src/core/http/content/page.ts';
+import { discard } from '../../../src/core/http/reply.ts';
 import { statusOf } from '../../../src/core/http/status.ts';
+import type { DeviceClass } from '../../../src/core/http/visitor.ts';
 import {
-  winnerName,
-  type Explanation,
   type ExplainedSource,
+  type Explanation,
+  winnerName,
 } from '../../../src/core/pipeline/explanation.ts';
+import { type Site, createSite } from '../../../src/core/pipeline/site.ts';
 import { Failure } from '../../../src/core/values/failure.ts';
 import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
-import { visitorSeeds } from '../../../src/modules/visitors/limits.ts';
+import { unknownAddress } from '../../../src/core/values/network/peer.ts';
+import { AssetFiles } from '../../../src/modules/assets/asset-files.ts';
+import { createAssetPages } from '../../../src/modules/assets/asset-pages.ts';
+import { createCompressors } from '../../../src/modules/compression/compressors.ts';
+import { createPublicFileReplies } from '../../../src/modules/console/public-files.ts';
+import { createDisk } from '../../../src/modules/files/disk.ts';
+import { createRewriter } from '../../../src/modules/redirects/rewrite-source.ts';
+import { candidateOf } from '../../../src/modules/rules/log/rule-index.ts';
+import type { CandidateReads } from '../../../src/modules/rules/matcher.ts';
+import { createGenericPages } from '../../../src/modules/rules/pages/generic-pages.ts';
+import { createStoredPages } from '../../../src/modules/rules/pages/stored-pages.ts';
 import {
-  matchingOrigin,
   type Rule,
   type RuleKind,
   type StoredRule,
+  matchingOrigin,
 } from '../../../src/modules/rules/rule.ts';
-import type { DeviceClass } from '../../../src/core/http/visitor.ts';
-import { discard } from '../../../src/core/http/reply.ts';
-import { createCompressors } from '../../../src/modules/compression/compressors.ts';
-import { createDisk } from '../../../src/modules/files/disk.ts';
-import { createGenericPages } from '../../../src/modules/rules/pages/generic-pages.ts';
-import { createPublicFileReplies } from '../../../src/modules/console/public-files.ts';
-import { publicFile } from '../../../src/core/http/content/page.ts';
-import type { CandidateReads } from '../../../src/modules/rules/matcher.ts';
-import { rulesAtTime, type RuleReader } from '../../../src/modules/rules/valid-rules.ts';
-import { createRewriter } from '../../../src/modules/redirects/rewrite-source.ts';
-import { createSite, type Site } from '../../../src/core/pipeline/site.ts';
-import { AssetFiles } from '../../../src/modules/assets/asset-files.ts';
-import { createAssetPages } from '../../../src/modules/assets/asset-pages.ts';
-import { createStoredPages } from '../../../src/modules/rules/pages/stored-pages.ts';
-import { candidateOf } from '../../../src/modules/rules/log/rule-index.ts';
+import { type RuleReader, rulesAtTime } from '../../../src/modules/rules/valid-rules.ts';
+import { visitorSeeds } from '../../../src/modules/visitors/bucket.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
-import { someVisitor, type VisitorTraits } from '../../visitor.ts';
-import { httpSource } from '../outbound/sources.ts';
-import { pathOf } from '../../request-path.ts';
 import { mountOf } from '../../modules/files/disk-rig.ts';
 import { testFetch, visit } from '../../modules/proxy/fetch-rig.ts';
 import { wildcardGroups } from '../../modules/rules/wildcard-groups.ts';
-import { unknownAddress } from '../../../src/core/values/network/peer.ts';
+import { pathOf } from '../../request-path.ts';
+import { type VisitorTraits, someVisitor } from '../../visitor.ts';
+import { httpSource } from '../outbound/sources.ts';
 
 export const shop = 'http://shop.example';
 

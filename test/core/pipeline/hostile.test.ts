@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, type Socket } from 'node:net';
-import { suite, test, type TestContext } from 'node:test';
+import { type Socket, connect } from 'node:net';
 import { Readable } from 'node:stream';
+import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
+import { rangesMax } from '../../../src/core/http/representation/ranges.ts';
+import { pipelinedRequestsMax } from '../../../src/core/server/h1/connection.ts';
+import { socketPingsMax } from '../../../src/core/server/websocket/session.ts';
+import { socketFragmentsMax } from '../../../src/core/server/websocket/socket.ts';
 import type { LimitName } from '../../../src/core/values/limit.ts';
-import { rangesMax } from '../../../src/core/http/limits.ts';
-import { pipelinedRequestsMax } from '../../../src/core/server/h1/limits.ts';
-import { socketFragmentsMax, socketPingsMax } from '../../../src/core/server/websocket/limits.ts';
-import { startSite, type TestSite } from '../../harness.ts';
+import { type TestSite, startSite } from '../../harness.ts';
 import { httpSource } from '../outbound/sources.ts';
-import { frame, openRaw, opcodes } from '../server/websocket/socket-rig.ts';
+import { frame, opcodes, openRaw } from '../server/websocket/socket-rig.ts';
 import { openSocket, readToClose } from './raw-client.ts';
 
 const files = { 'site/page.txt': 'x'.repeat(1_000), 'site/big.bin': Buffer.alloc(8 << 20, 'x') };

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { wrongPerNameMax } from '../../../src/modules/access/limits.ts';
-import { parsePasswordFile } from '../../../src/modules/access/password-hash.ts';
-import { Passwords } from '../../../src/modules/access/passwords.ts';
 import { Failure } from '../../../src/core/values/failure.ts';
+import { parsePasswordFile } from '../../../src/modules/access/password-hash.ts';
+import { Passwords, wrongPerNameMax } from '../../../src/modules/access/passwords.ts';
 import { scryptLine } from './passwords.ts';
 
 const { hashes } = parsePasswordFile(`${scryptLine('ann', 'secret')}\n`);

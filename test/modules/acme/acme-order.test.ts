@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type RequestListener } from 'node:http';
+import { type RequestListener, createServer } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
-import { suite, test, type TestContext } from 'node:test';
-import { acmeAnswerBytesMax } from '../../../src/modules/acme/limits.ts';
+import { type TestContext, suite, test } from 'node:test';
 import {
+  OrderError,
   challengesFor,
   orderCertificate,
-  OrderError,
 } from '../../../src/modules/acme/acme-order.ts';
+import { acmeAnswerBytesMax } from '../../../src/modules/acme/acme-transport.ts';
 import { createAuthority } from '../../certificates.ts';
 
 const authority = createAuthority();

@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import { silentLog } from '../../../src/core/report/log.ts';
+import { isPublicName } from '../../../src/core/server/tls/public-name.ts';
 import {
+  Permissions,
+  createAsk,
   questionHeldMs,
   questionMs,
   questionsAtOnceMax,
-} from '../../../src/modules/acme/limits.ts';
-import { createAsk, Permissions } from '../../../src/modules/acme/permissions.ts';
-import { isPublicName } from '../../../src/core/server/tls/public-name.ts';
-import { silentLog } from '../../../src/core/report/log.ts';
+} from '../../../src/modules/acme/permissions.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
 
 const address = '192.0.2.100';

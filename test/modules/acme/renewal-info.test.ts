@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import { generateKeyPairSync } from 'node:crypto';
-import { suite, test, type TestContext } from 'node:test';
-import { acmeInfoMs, acmeInfoMsMax, acmeInfoMsMin } from '../../../src/modules/acme/limits.ts';
+import { type TestContext, suite, test } from 'node:test';
 import { orderCertificate } from '../../../src/modules/acme/acme-order.ts';
-import { readRenewalInfo, type RenewalInfo } from '../../../src/modules/acme/renewal-info.ts';
-import { startAcmeServer, type AcmeServer } from './server.ts';
+import { acmeInfoMs } from '../../../src/modules/acme/limits.ts';
+import {
+  type RenewalInfo,
+  acmeInfoMsMax,
+  acmeInfoMsMin,
+  readRenewalInfo,
+} from '../../../src/modules/acme/renewal-info.ts';
+import { type AcmeServer, startAcmeServer } from './server.ts';
 
 type Options = Omit<Parameters<typeof startAcmeServer>[1], 'httpPort' | 'tlsPort'>;
 

@@ -2,22 +2,23 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { mkdir, readFile, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
+import type { AcmeConfig } from '../../../src/core/config/config.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
+import { type AcmeOrder, OrderError } from '../../../src/modules/acme/acme-order.ts';
 import { acmeServerName } from '../../../src/modules/acme/acme-store.ts';
 import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
-import { Renewals, type RenewalParts } from '../../../src/modules/acme/renewals.ts';
-import type { AcmeConfig } from '../../../src/core/config/config.ts';
+import { acmeRestartMs } from '../../../src/modules/acme/limits.ts';
 import {
-  acmeRestartMs,
+  type RenewalParts,
+  Renewals,
   acmeRetryAfterMsMax,
-  acmeRetryMs,
-} from '../../../src/modules/acme/limits.ts';
-import { silentLog } from '../../../src/core/report/log.ts';
-import { OrderError, type AcmeOrder } from '../../../src/modules/acme/acme-order.ts';
+} from '../../../src/modules/acme/renewals.ts';
+import { acmeRetryMs } from '../../../src/modules/acme/schedule.ts';
 import { createAuthority } from '../../certificates.ts';
-import { noDns, notOnDemand } from './no-dns.ts';
-import { temporaryFolder } from '../../folder.ts';
 import { testTasks } from '../../core/background/test-tasks.ts';
+import { temporaryFolder } from '../../folder.ts';
+import { noDns, notOnDemand } from './no-dns.ts';
 
 const authority = createAuthority();
 const dayMs = 86_400_000;

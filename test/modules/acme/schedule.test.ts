@@ -1,13 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
+import { acmeRestartMs } from '../../../src/modules/acme/limits.ts';
 import {
+  acmeRetryMs,
+  orderAfterStartMs,
   renewalMs,
   retryDelayMs,
-  orderAfterStartMs,
   suggestedMs,
 } from '../../../src/modules/acme/schedule.ts';
-import { acmeRestartMs, acmeRetryMs } from '../../../src/modules/acme/limits.ts';
 
 const dayMs = 86_400_000;
 const random = fc.double({ min: 0, max: 1, noNaN: true });

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { visitKeysBufferedMax } from '../../../src/core/log/limits.ts';
-import { VisitCounter } from '../../../src/modules/breadcrumbs/visit-counter.ts';
-import { unknownLocation, type Visitor } from '../../../src/core/http/visitor.ts';
+import { type Visitor, unknownLocation } from '../../../src/core/http/visitor.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
 import {
-  breadcrumbDimensions,
+  VisitCounter,
+  visitKeysBufferedMax,
+} from '../../../src/modules/breadcrumbs/visit-counter.ts';
+import {
   type BreadcrumbDimension,
+  breadcrumbDimensions,
 } from '../../../src/modules/visits/visit-counts.ts';
 import type { DayVisits, VisitTable } from '../../../src/modules/visits/visit-database.ts';
 

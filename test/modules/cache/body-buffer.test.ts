@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { arrivingPieceBytes } from '../../../src/modules/cache/limits.ts';
-import { BodyBuffer } from '../../../src/modules/cache/body-buffer.ts';
+import { BodyBuffer, arrivingPieceBytes } from '../../../src/modules/cache/body-buffer.ts';
 
 /** Bytes in which no two short sequences are equal. */
 const sent = Buffer.from(Array.from({ length: 300_000 }, (_, at) => (at * 7_919) >> 4));

@@ -1,19 +1,20 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { open, readdir, rm, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, open, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
+import type { BodyFilePlace } from '../../../src/modules/cache/body-file.ts';
 import {
+  type SharedBody,
   arrivingBytesMax,
   arrivingHeldBytesMax,
   arrivingLagBytesMax,
-} from '../../../src/modules/cache/limits.ts';
-import type { BodyFilePlace } from '../../../src/modules/cache/body-file.ts';
-import { shareBody, type SharedBody } from '../../../src/modules/cache/shared-body.ts';
+  shareBody,
+} from '../../../src/modules/cache/shared-body.ts';
 import { temporaryFolder } from '../../folder.ts';
 
 const mib = 2 ** 20;

@@ -2,18 +2,19 @@ import assert from 'node:assert/strict';
 import { chmod, rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { notFoundCacheCharactersMax, fileCacheValidMs } from '../../../src/modules/files/limits.ts';
 import { createCompressors } from '../../../src/modules/compression/compressors.ts';
 import { createDisk } from '../../../src/modules/files/disk.ts';
-import { mountOf } from './disk-rig.ts';
+import { notFoundCacheCharactersMax } from '../../../src/modules/files/file-cache.ts';
+import { fileCacheValidMs } from '../../../src/modules/files/limits.ts';
 import {
-  explain,
   createSiteParts,
+  explain,
   mountsOf,
   reasons,
   serve,
 } from '../../core/pipeline/explain-rig.ts';
 import { visit } from '../proxy/fetch-rig.ts';
+import { mountOf } from './disk-rig.ts';
 
 /** Root may read everything. */
 const isRoot = process.getuid?.() === 0;

@@ -1,13 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
-import { KeyUseRecorder } from '../../../src/modules/keys/key-use-recorder.ts';
-import { keyUsesWriteMs } from '../../../src/modules/keys/limits.ts';
+import { type TestContext, suite, test } from 'node:test';
 import { silentLog } from '../../../src/core/report/log.ts';
-import { postOperation, startSite, type TestSite } from '../../harness.ts';
-import { runWaymark, serverFolder, startServed } from '../../process.ts';
+import { KeyUseRecorder, keyUsesWriteMs } from '../../../src/modules/keys/key-use-recorder.ts';
 import { openIn } from '../../core/log/scratch.ts';
+import { type TestSite, postOperation, startSite } from '../../harness.ts';
+import { runWaymark, serverFolder, startServed } from '../../process.ts';
 import { signIn } from './sign-in.ts';
 
 interface ListedKey {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { providerRequestsMax } from '../../../src/modules/login/limits.ts';
+import { providerRequestsMax } from '../../../src/modules/login/provider.ts';
 import { startSite } from '../../harness.ts';
 import { loginIni, startProvider } from './provider.ts';
 import { TestVisitor } from './visitor.ts';

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import {
-  createAccessLog,
-  withoutKeys,
-  type AccessFormat,
-  type AccessLineSettings,
-} from '../../../src/modules/logs/access-log.ts';
 import type { AccessEntry } from '../../../src/core/report/access-entry.ts';
 import { accessFields } from '../../../src/modules/logs/access-fields.ts';
-import { accessFlushMs } from '../../../src/core/report/limits.ts';
+import {
+  type AccessFormat,
+  type AccessLineSettings,
+  accessFlushMs,
+  createAccessLog,
+  withoutKeys,
+} from '../../../src/modules/logs/access-log.ts';
 import { startSite } from '../../harness.ts';
 
 const entry: AccessEntry = {

@@ -1,16 +1,16 @@
-import { createHmac } from 'node:crypto';
-import type { ApiKey, Caller } from '../../../src/core/values/key.ts';
-import { keyHash } from '../../../src/core/operations/keys/authenticate.ts';
-import { passedTool, passedToolFields } from '../../../src/modules/nodes/passed-tool.ts';
 import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { feedRowsMax } from '../../../src/modules/nodes/limits.ts';
-import { signIn } from '../keys/sign-in.ts';
+import { keyHash } from '../../../src/core/operations/keys/authenticate.ts';
+import type { ApiKey, Caller } from '../../../src/core/values/key.ts';
+import { feedRowsMax } from '../../../src/modules/nodes/follower.ts';
+import { passedTool, passedToolFields } from '../../../src/modules/nodes/passed-tool.ts';
 import { writeFiles } from '../../folder.ts';
 import { startSite } from '../../harness.ts';
+import { signIn } from '../keys/sign-in.ts';
 import { connectTool } from '../mcp/client.ts';
 import { eventually, nodeKey, seqOf, startFollower, stateOf, untilEqual } from './rig.ts';
 

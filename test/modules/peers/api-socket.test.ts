@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { openApiSocket } from '../../../src/modules/peers/api-socket.ts';
-import { apiSocketPacketsMax } from '../../../src/core/outbound/limits.ts';
-import { startSite } from '../../harness.ts';
+import { apiSocketPacketsMax, openApiSocket } from '../../../src/modules/peers/api-socket.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
+import { startSite } from '../../harness.ts';
 
 const signal = new AbortController().signal;
 

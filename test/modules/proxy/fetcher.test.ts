@@ -3,15 +3,15 @@ import { createHash } from 'node:crypto';
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import { Readable } from 'node:stream';
-import { pipeline } from 'node:stream/promises';
-import { setImmediate as turn } from 'node:timers/promises';
 import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import { suite, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { replyField } from '../../../src/core/http/reply.ts';
 import type { FetchRule } from '../../../src/modules/proxy/fetch-plan.ts';
-import { fetchesPerAddressMax } from '../../../src/modules/proxy/limits.ts';
+import { fetchesPerAddressMax } from '../../../src/modules/proxy/fetcher.ts';
 import { httpSource, rawSource } from '../../core/outbound/sources.ts';
 import { fetchRule, front, replyText, testFetch, visit } from './fetch-rig.ts';
 

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import { suite, test, type TestContext } from 'node:test';
-import { createGunzip, createZstdDecompress, createBrotliDecompress } from 'node:zlib';
+import { type TestContext, suite, test } from 'node:test';
+import { createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib';
 import type { Reply } from '../../../src/core/http/reply.ts';
-import { responsesCompressedAtOnceMax } from '../../../src/modules/compression/limits.ts';
-import { createResponseCompressor } from '../../../src/modules/compression/response-compressor.ts';
+import {
+  createResponseCompressor,
+  responsesCompressedAtOnceMax,
+} from '../../../src/modules/compression/response-compressor.ts';
 import { withCompression } from '../../../src/modules/proxy/response-compression.ts';
-import { startSite } from '../../harness.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
+import { startSite } from '../../harness.ts';
 import { decoded, texts } from '../compression/codings.ts';
 import { ask, eventually } from '../files/disk-rig.ts';
 import { fetchRule, visit } from './fetch-rig.ts';

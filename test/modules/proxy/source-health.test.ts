@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Json } from '../../../src/core/values/json/json.ts';
-import { sourcePauseMs, sourcePauseMsMax } from '../../../src/modules/proxy/limits.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
+import type { Json } from '../../../src/core/values/json/json.ts';
 import { Balancer } from '../../../src/modules/proxy/balancer.ts';
-import { SourceHealth } from '../../../src/modules/proxy/source-health.ts';
 import { fetchPlan, sourceTargets } from '../../../src/modules/proxy/fetch-plan.ts';
+import {
+  SourceHealth,
+  sourcePauseMs,
+  sourcePauseMsMax,
+} from '../../../src/modules/proxy/source-health.ts';
 import { pathOf } from '../../request-path.ts';
 import { fetchRule, visit } from './fetch-rig.ts';
 

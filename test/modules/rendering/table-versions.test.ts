@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { changesReadMax } from '../../../src/modules/rendering/limits.ts';
-import { TableVersions } from '../../../src/modules/rendering/table-versions.ts';
 import type { Change } from '../../../src/core/log/change.ts';
+import { TableVersions, changesReadMax } from '../../../src/modules/rendering/table-versions.ts';
 
 test('the version of a table changes with its rows, and with any definition of a table', () => {
   const log: Pick<Change, 'family' | 'id' | 'data'>[] = [];

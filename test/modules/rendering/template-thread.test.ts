@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { loadPublicFiles } from '../../../src/modules/console/public-files.ts';
-import { rendersWaitingMax } from '../../../src/modules/rendering/limits.ts';
 import { loadRendering } from '../../../src/modules/rendering/shared-rendering.ts';
-import { TemplateError, TemplateThread } from '../../../src/modules/rendering/template-thread.ts';
+import {
+  TemplateError,
+  TemplateThread,
+  rendersWaitingMax,
+} from '../../../src/modules/rendering/template-thread.ts';
 import { project } from '../../tidy/sources.ts';
 
 const { modules, shared } = await loadRendering(await loadPublicFiles(join(project, 'public')));

@@ -1,9 +1,13 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { Failure } from '../../../src/core/values/failure.ts';
 import type { AccessEntry } from '../../../src/core/report/access-entry.ts';
-import { liveReadersMax, liveRowsMax } from '../../../src/core/report/limits.ts';
-import { LiveAccess, type AccessRows } from '../../../src/modules/status/live-access.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
+import {
+  type AccessRows,
+  LiveAccess,
+  liveReadersMax,
+  liveRowsMax,
+} from '../../../src/modules/status/live-access.ts';
 
 const entry = (target: string, more: Partial<AccessEntry> = {}): AccessEntry => ({
   address: '192.0.2.7',

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Failure } from '../../../src/core/values/failure.ts';
-import { stateReadersMax } from '../../../src/core/report/limits.ts';
 import {
-  stateTopics,
-  StateWatcher,
   type StateTopic,
+  StateWatcher,
+  stateReadersMax,
+  stateTopics,
 } from '../../../src/modules/status/state-watcher.ts';
 
 const client = { keyId: 'one', address: '192.0.2.1' };

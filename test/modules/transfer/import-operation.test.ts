@@ -3,10 +3,10 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import type { LineProblems } from '../../../src/modules/transfer/import-line.ts';
+import { importInlineBytesMax } from '../../../src/modules/transfer/import-operation.ts';
 import { importRowsMax } from '../../../src/modules/transfer/limits.ts';
-import { importInlineBytesMax } from '../../../src/modules/transfer/limits.ts';
 import { runHere, startClient } from '../../cli/here.ts';
-import { startSite, type Answer, type TestSite } from '../../harness.ts';
+import { type Answer, type TestSite, startSite } from '../../harness.ts';
 import { transports } from '../status/transports.ts';
 
 const operation = 'svc1.userinterface.import';

@@ -3,16 +3,20 @@ import { hash } from 'node:crypto';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { uuidv7 } from 'uuidv7';
-import { canonicalJson, type JsonObject } from '../../../src/core/values/json/json.ts';
-import { importBlockBytes, importLineBytesMax } from '../../../src/modules/transfer/limits.ts';
 import type { Store } from '../../../src/core/log/store.ts';
-import { readBlocks, type ReadWholeLines } from '../../../src/modules/transfer/import-blocks.ts';
-import { readImportLines, type Refusal } from '../../../src/modules/transfer/import-line.ts';
+import { type JsonObject, canonicalJson } from '../../../src/core/values/json/json.ts';
+import {
+  type ReadWholeLines,
+  importBlockBytes,
+  importLineBytesMax,
+  readBlocks,
+} from '../../../src/modules/transfer/import-blocks.ts';
+import { type Refusal, readImportLines } from '../../../src/modules/transfer/import-line.ts';
 import { createLineReader } from '../../../src/modules/transfer/import-worker.ts';
 import {
+  type Imported,
   importBlocks,
   importRecords,
-  type Imported,
 } from '../../../src/modules/transfer/import.ts';
 import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
 

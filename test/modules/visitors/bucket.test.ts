@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { visitorSeeds } from '../../../src/modules/visitors/limits.ts';
-import { seedInCookie, seedCookie, seedOf } from '../../../src/modules/visitors/bucket.ts';
+import {
+  seedCookie,
+  seedInCookie,
+  seedOf,
+  visitorSeeds,
+} from '../../../src/modules/visitors/bucket.ts';
 
 suite('the seed of a visitor', () => {
   const address = '192.0.2.7';

@@ -1,10 +1,15 @@
 import assert from 'node:assert/strict';
 import type { RequestListener } from 'node:http';
 import { suite, test } from 'node:test';
-import { jwksFreshMs, jwksRetryMs, jwksStaleMs } from '../../../src/modules/visitors/limits.ts';
-import { createRemoteKeySet, fetchJwks } from '../../../src/modules/visitors/jwks.ts';
+import {
+  createRemoteKeySet,
+  fetchJwks,
+  jwksFreshMs,
+  jwksRetryMs,
+  jwksStaleMs,
+} from '../../../src/modules/visitors/jwks.ts';
 import { httpSource, oneAddress, testDialler } from '../../core/outbound/sources.ts';
-import { newIssuer, type Issuer } from './issuer.ts';
+import { type Issuer, newIssuer } from './issuer.ts';
 
 /** A key set whose source and clock the test changes. */
 function keySet(keys: readonly Issuer[]) {

@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
-import { createLocalJWKSet, exportSPKI, importJWK, type JWK } from 'jose';
 import { suite, test } from 'node:test';
-import { jwtCharactersMax, jwtTrustMs } from '../../../src/modules/visitors/limits.ts';
-import { createTokenVerifier, type TokenRules } from '../../../src/modules/visitors/tokens.ts';
-import { newIssuer, unsigned, type Claims, type Issuer } from './issuer.ts';
+import { type JWK, createLocalJWKSet, exportSPKI, importJWK } from 'jose';
+import {
+  type TokenRules,
+  createTokenVerifier,
+  jwtCharactersMax,
+  jwtTrustMs,
+} from '../../../src/modules/visitors/tokens.ts';
+import { type Claims, type Issuer, newIssuer, unsigned } from './issuer.ts';
 
 const nowMs = Date.UTC(2026, 0, 31);
 const nowSeconds = nowMs / 1_000;

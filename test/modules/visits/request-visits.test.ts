@@ -1,17 +1,25 @@
 import assert from 'node:assert/strict';
 import { Agent, createServer, request } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { after, suite, test, type TestContext } from 'node:test';
+import { type TestContext, after, suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { isbot } from 'isbot';
+import { visitNamesMax } from '../../../src/core/log/limits.ts';
 import type { AccessEntry } from '../../../src/core/report/access-entry.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import { pageNamesMax, pagesPerDayMax, visitNamesMax } from '../../../src/core/log/limits.ts';
-import { prepareVisitDatabase, VisitDatabase } from '../../../src/modules/visits/visit-database.ts';
-import { requestsCountedMax, sampledRequests } from '../../../src/modules/visitors/limits.ts';
-import { RequestVisits } from '../../../src/modules/visits/request-visits.ts';
+import {
+  RequestVisits,
+  requestsCountedMax,
+  sampledRequests,
+} from '../../../src/modules/visits/request-visits.ts';
+import {
+  VisitDatabase,
+  pageNamesMax,
+  pagesPerDayMax,
+  prepareVisitDatabase,
+} from '../../../src/modules/visits/visit-database.ts';
 import { temporaryFolder } from '../../folder.ts';
-import { startSite, type TestSite } from '../../harness.ts';
+import { type TestSite, startSite } from '../../harness.ts';
 
 const browser = 'Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:143.0) Gecko/20100101 Firefox/143.0';
 const phone =

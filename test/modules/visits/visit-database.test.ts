@@ -1,17 +1,18 @@
 import assert from 'node:assert/strict';
 import { readFile, truncate } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
-import { visitKeysPerDayMax, visitNamesMax } from '../../../src/core/log/limits.ts';
+import { type TestContext, suite, test } from 'node:test';
+import { visitNamesMax } from '../../../src/core/log/limits.ts';
 import {
   addName,
   breadcrumbDimensions,
   noVisits,
 } from '../../../src/modules/visits/visit-counts.ts';
 import {
-  prepareVisitDatabase,
-  VisitDatabase,
   type DayVisits,
+  VisitDatabase,
+  prepareVisitDatabase,
+  visitKeysPerDayMax,
 } from '../../../src/modules/visits/visit-database.ts';
 import { temporaryFolder } from '../../folder.ts';
 

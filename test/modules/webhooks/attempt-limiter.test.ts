@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { suite, test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import type { Release } from '../../../src/core/fair/shared-limit.ts';
 import {
-  deliveriesInFlightMax,
+  AttemptLimiter,
+  TurnBudget,
   bodiesInFlightBytesMax,
+  deliveriesInFlightMax,
   largeBodiesInFlightBytesMax,
   preparedPerTurnBytesMax,
   smallBodyBytesMax,
   wakeCostBytes,
-} from '../../../src/modules/webhooks/limits.ts';
-import type { Release } from '../../../src/core/fair/shared-limit.ts';
-import { AttemptLimiter, TurnBudget } from '../../../src/modules/webhooks/attempt-limiter.ts';
+} from '../../../src/modules/webhooks/attempt-limiter.ts';
 
 /** A turn of the event loop without a limit. */
 const endless = { isSpent: false, spend: () => undefined, wakeLater: () => undefined };

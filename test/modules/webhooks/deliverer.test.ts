@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { dispatchRowsMax } from '../../../src/core/log/limits.ts';
-import { deliveryTidyMs } from '../../../src/modules/webhooks/limits.ts';
 import type { Store } from '../../../src/core/log/store.ts';
+import { deliveryTidyMs } from '../../../src/modules/webhooks/deliverer.ts';
 import { secretDraft } from '../../../src/modules/webhooks/operations/hook-family.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';
-import { temporaryFolder } from '../../folder.ts';
 import { commit } from '../../core/log/scratch.ts';
+import { temporaryFolder } from '../../folder.ts';
 import {
   clocksAt,
   dayMs,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { secretDraft } from '../../../src/modules/webhooks/operations/hook-family.ts';
-import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { LoggedDraft } from '../../../src/core/log/store.ts';
-import { largeBodiesInFlightBytesMax } from '../../../src/modules/webhooks/limits.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
+import { largeBodiesInFlightBytesMax } from '../../../src/modules/webhooks/attempt-limiter.ts';
+import { secretDraft } from '../../../src/modules/webhooks/operations/hook-family.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';
-import { temporaryFolder } from '../../folder.ts';
 import { commit } from '../../core/log/scratch.ts';
+import { temporaryFolder } from '../../folder.ts';
 import { clocksAt, hookFields, start, startDeliverer } from './deliverer-rig.ts';
 
 const eventBytes = 250_000;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { outageMsMin } from '../../../src/modules/webhooks/limits.ts';
-import { expiryMs, outagesAt } from '../../../src/modules/webhooks/retention.ts';
+import { expiryMs, outageMsMin, outagesAt } from '../../../src/modules/webhooks/retention.ts';
 
 const day = 86_400_000;
 const outage = (from: number, to: number) => ({ fromMs: from * day, toMs: to * day });

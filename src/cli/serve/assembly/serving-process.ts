@@ -1,59 +1,34 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { newId, now, uptimeMs } from '../../../core/values/clock.ts';
-import { backgroundTasks, createDeliverer, emitFor } from './background.ts';
 import type { BackgroundTasks, RunningTask, Task } from '../../../core/background/tasks.ts';
-import { compose, type AppInstance } from './compose.ts';
-import type { AppContext, CallerContext, ContentContext, SourceContext } from './context.ts';
-import { hostKeyFiles } from './operations.ts';
 import type { Config, ConfigResult } from '../../../core/config/config.ts';
 import type { ConfigProblem } from '../../../core/config/problem.ts';
-import { Passwords } from '../../../modules/access/passwords.ts';
+import { configAfterReload, restartNeeded } from '../../../core/config/restart.ts';
+import { ineffectiveSettings } from '../../../core/config/warnings.ts';
 import {
   RateCounts,
-  TokenBuckets,
   type TakeToken,
+  TokenBuckets,
   type TokenCounter,
 } from '../../../core/fair/token-buckets.ts';
-import { ineffectiveSettings } from '../../../core/config/warnings.ts';
-import { configAfterReload, restartNeeded } from '../../../core/config/restart.ts';
-import { TableHosts } from '../../../modules/hosts/hosts.ts';
+import type { Notice } from '../../../core/log/shared/entry.ts';
+import type { Notices } from '../../../core/log/shared/notices.ts';
+import type { Store } from '../../../core/log/store.ts';
+import { createWrongKeys } from '../../../core/operations/keys/authenticate.ts';
+import { createKeyRates } from '../../../core/operations/keys/key-rates.ts';
+import { ServerMetrics } from '../../../core/pipeline/record/server-metrics.ts';
+import { type Log, type Logs, silentLog } from '../../../core/report/log.ts';
+import { type MemoryUse, memoryMetrics, memoryUse } from '../../../core/report/memory-use.ts';
+import type { GatherMetrics, Metric } from '../../../core/report/metrics.ts';
+import { type PortOptions, type Server, startServer } from '../../../core/server/server.ts';
+import { TicketKey } from '../../../core/server/tls/ticket-key.ts';
+import { type Tls, openTls } from '../../../core/server/tls/tls.ts';
+import { newId, now, uptimeMs } from '../../../core/values/clock.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { loadForVisitors } from '../../../core/values/lazy-packages.ts';
-import { createCentralClient } from '../../../modules/nodes/central-client.ts';
-import { nodeMetrics } from '../../../modules/nodes/metrics.ts';
-import { nodeWatching } from '../../../modules/nodes/node-watch.ts';
-import { silentLog, type Log, type Logs } from '../../../core/report/log.ts';
-import { memoryMetrics, memoryUse, type MemoryUse } from '../../../core/report/memory-use.ts';
-import type { GatherMetrics, Metric } from '../../../core/report/metrics.ts';
-import { LiveAccess, type AccessPeers } from '../../../modules/status/live-access.ts';
-import { StateWatcher } from '../../../modules/status/state-watcher.ts';
-import { seriesRecording, seriesChangedMs } from '../../../modules/status/series-recorder.ts';
-import { ServerMetrics } from '../../../core/pipeline/record/server-metrics.ts';
-import { startServer, type PortOptions, type Server } from '../../../core/server/server.ts';
-import { TicketKey } from '../../../core/server/tls/ticket-key.ts';
-import { openTls, type Tls } from '../../../core/server/tls/tls.ts';
-import { SpanCounts } from '../../../modules/telemetry/span-queue.ts';
-import type { CacheStore } from '../../../modules/cache/cache-store.ts';
-import { openCacheStore } from '../../../modules/cache/open-cache-store.ts';
-import { createCompressors, type Compressors } from '../../../modules/compression/compressors.ts';
-import { SourceHealth } from '../../../modules/proxy/source-health.ts';
-import { SourceStatistics } from '../../../modules/proxy/source-statistics.ts';
-import { loadConsoleFiles, type ConsoleFiles } from '../../../modules/console/console-files.ts';
-import {
-  createPublicFileReplies,
-  loadPublicFiles,
-  type PublicFiles,
-} from '../../../modules/console/public-files.ts';
-import { VisitCounter } from '../../../modules/breadcrumbs/visit-counter.ts';
-import { VisitDatabase } from '../../../modules/visits/visit-database.ts';
-import { RequestVisits } from '../../../modules/visits/request-visits.ts';
-import {
-  createRenderedPages,
-  type RenderedPages,
-} from '../../../modules/rendering/rendered-pages.ts';
-import { loadRendering, type Rendering } from '../../../modules/rendering/shared-rendering.ts';
-import { TemplateThread } from '../../../modules/rendering/template-thread.ts';
+import { packageFolder, version } from '../../../core/values/version.ts';
+import { closedRuleWarnings } from '../../../modules/access/closed-rules.ts';
+import { Passwords } from '../../../modules/access/passwords.ts';
 import { AssetFiles } from '../../../modules/assets/asset-files.ts';
 import { assetKeeping } from '../../../modules/assets/asset-keeper.ts';
 import { createAssetPages } from '../../../modules/assets/asset-pages.ts';
@@ -64,30 +39,57 @@ import {
   fromCluster,
 } from '../../../modules/assets/missing-files.ts';
 import { createVariants } from '../../../modules/assets/variants.ts';
-import { createRuleCache } from '../../../modules/rules/rule-cache.ts';
-import { createStoredPages } from '../../../modules/rules/pages/stored-pages.ts';
-import { indexBuilding } from '../../../modules/tables/log/index-builder.ts';
-import type { Notice } from '../../../core/log/shared/entry.ts';
-import type { Notices } from '../../../core/log/shared/notices.ts';
-import type { Store } from '../../../core/log/store.ts';
+import { VisitCounter } from '../../../modules/breadcrumbs/visit-counter.ts';
+import type { CacheStore } from '../../../modules/cache/cache-store.ts';
+import { openCacheStore } from '../../../modules/cache/open-cache-store.ts';
 import { applyPurge } from '../../../modules/cache/operations.ts';
+import { type Compressors, createCompressors } from '../../../modules/compression/compressors.ts';
+import { type ConsoleFiles, loadConsoleFiles } from '../../../modules/console/console-files.ts';
+import {
+  type PublicFiles,
+  createPublicFileReplies,
+  loadPublicFiles,
+} from '../../../modules/console/public-files.ts';
 import { scheduledPublishing } from '../../../modules/drafts/operations/scheduled-publisher.ts';
-import { createWrongKeys } from '../../../core/operations/keys/authenticate.ts';
+import { TableHosts } from '../../../modules/hosts/hosts.ts';
 import { KeyUseRecorder } from '../../../modules/keys/key-use-recorder.ts';
-import { createKeyRates } from '../../../core/operations/keys/key-rates.ts';
-import { writeConfiguredTables } from '../../../modules/tables/operations/configured-tables.ts';
-import { createRowChecks, type RowChecks } from '../../../modules/tables/operations/row-checks.ts';
-import { closedRuleWarnings } from '../../../modules/access/closed-rules.ts';
-import { createAnonymousWrites } from '../../../modules/tables/rows/anonymous-writes.ts';
+import { createCentralClient } from '../../../modules/nodes/central-client.ts';
+import { nodeMetrics } from '../../../modules/nodes/metrics.ts';
+import { nodeWatching } from '../../../modules/nodes/node-watch.ts';
+import { SourceHealth } from '../../../modules/proxy/source-health.ts';
+import { SourceStatistics } from '../../../modules/proxy/source-statistics.ts';
+import {
+  type RenderedPages,
+  createRenderedPages,
+} from '../../../modules/rendering/rendered-pages.ts';
+import { type Rendering, loadRendering } from '../../../modules/rendering/shared-rendering.ts';
+import { TemplateThread } from '../../../modules/rendering/template-thread.ts';
+import { createStoredPages } from '../../../modules/rules/pages/stored-pages.ts';
+import { createRuleCache } from '../../../modules/rules/rule-cache.ts';
+import { type AccessPeers, LiveAccess } from '../../../modules/status/live-access.ts';
+import { seriesChangedMs, seriesRecording } from '../../../modules/status/series-recorder.ts';
 import type {
   CertificateState,
   ConfigurationState,
 } from '../../../modules/status/server-status.ts';
 import { stateVersions } from '../../../modules/status/state-versions.ts';
-import { packageFolder, version } from '../../../core/values/version.ts';
-import { writeInThread } from '../write-thread.ts';
+import { StateWatcher } from '../../../modules/status/state-watcher.ts';
+import { indexBuilding } from '../../../modules/tables/log/index-builder.ts';
+import { writeConfiguredTables } from '../../../modules/tables/operations/configured-tables.ts';
+import { type RowChecks, createRowChecks } from '../../../modules/tables/operations/row-checks.ts';
+import { createAnonymousWrites } from '../../../modules/tables/rows/anonymous-writes.ts';
+import { SpanCounts } from '../../../modules/telemetry/span-queue.ts';
+import { RequestVisits } from '../../../modules/visits/request-visits.ts';
+import { VisitDatabase } from '../../../modules/visits/visit-database.ts';
 import type { Deliverer } from '../../../modules/webhooks/deliverer.ts';
-import { deliveryHandOverMs } from '../../../modules/webhooks/limits.ts';
+import { writeInThread } from '../write-thread.ts';
+import { backgroundTasks, createDeliverer, emitFor } from './background.ts';
+import { type AppInstance, compose } from './compose.ts';
+import type { AppContext, CallerContext, ContentContext, SourceContext } from './context.ts';
+import { hostKeyFiles } from './operations.ts';
+
+/** How long attempts in flight may last after another process has replaced this one. */
+const deliveryHandOverMs = 10_000;
 
 const publicFolder = join(packageFolder, 'public');
 

@@ -1,6 +1,8 @@
-import { chunkBytesMax } from '../limits.ts';
 import { Failure } from '../../values/failure.ts';
-import { discard, type Reply } from '../reply.ts';
+import { type Reply, discard } from '../reply.ts';
+
+/** Bytes of a file that are read at once, by code that needs only a part of them in memory. */
+const chunkBytesMax = 2 ** 20;
 
 /**
  * Reads the content of a reply into memory, and closes it. Rejects with `too_large` for more bytes

@@ -1,8 +1,11 @@
-import { noBody, type Body, type Part, type Reply } from '../reply.ts';
-import { select, type Representation } from '../representation/represent.ts';
+import { KIB } from '../../values/units.ts';
+import { type Body, type Part, type Reply, noBody } from '../reply.ts';
+import { type Representation, select } from '../representation/represent.ts';
 import type { ContentRequest } from '../request.ts';
-import { partsCopiedBytesMax } from '../limits.ts';
 import { bytesSource } from './file-source.ts';
+
+/** Up to this size, the server copies several ranges of a page into one buffer. */
+const partsCopiedBytesMax = 64 * KIB;
 
 /** A representation with all its bytes in memory. */
 export interface Page {

@@ -1,16 +1,18 @@
 import { isDeepStrictEqual } from 'node:util';
 import { Failure } from '../../values/failure.ts';
-import { cidrsContain, parseAddress, type Cidr } from '../../values/network/cidr.ts';
-import { forwardedHopsMax } from '../limits.ts';
-import { parseAuthority, type Scheme } from '../../values/network/authority.ts';
+import { type Scheme, parseAuthority } from '../../values/network/authority.ts';
+import { type Cidr, cidrsContain, parseAddress } from '../../values/network/cidr.ts';
 import {
-  clientAddress,
-  unknownAddress,
   type ClientAddress,
   type Peer,
+  clientAddress,
+  unknownAddress,
 } from '../../values/network/peer.ts';
 import type { Fields } from '../request.ts';
 import { splitList, tokenSource, unquote, valueSource } from '../syntax.ts';
+
+/** Hops that the server reads of a Forwarded or X-Forwarded-For field: the last ones. */
+const forwardedHopsMax = 32;
 
 /** The client of a request: its address, and the scheme and authority of its request. */
 interface Client {

@@ -1,7 +1,6 @@
 import { Failure } from '../../values/failure.ts';
 import {
   chunkLineBytesMax,
-  emptyLinesMax,
   headerBlockBytesMax,
   requestLineBytesMax,
   trailerBytesMax,
@@ -15,6 +14,9 @@ import {
   requestLineTooLong,
   unencodedTarget,
 } from './refusals.ts';
+
+/** Empty lines before a request line: a faulty client sends some after its content. */
+const emptyLinesMax = 4;
 
 const cr = 13;
 const lf = 10;

@@ -1,6 +1,14 @@
-import { acceptElementsMax, acceptValueCharactersMax, acceptValuesCachedMax } from '../limits.ts';
-import { parseMediaType, parseParameters, type MediaType } from './mediatype.ts';
 import { splitList, trimOws } from '../syntax.ts';
+import { type MediaType, parseMediaType, parseParameters } from './mediatype.ts';
+
+/**
+ * Elements of an Accept, Accept-Language or Accept-Encoding field; the server ignores later ones.
+ */
+const acceptElementsMax = 64;
+
+/** Values of Accept and Accept-Encoding that are cached in parsed form, and the longest of them. */
+export const acceptValuesCachedMax = 64;
+const acceptValueCharactersMax = 256;
 
 /** One element of an Accept, Accept-Language or Accept-Encoding field. */
 interface Preference {

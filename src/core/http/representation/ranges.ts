@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
-import { rangesMax } from '../limits.ts';
 import type { ByteRange, Part } from '../reply.ts';
 import { splitList } from '../syntax.ts';
+
+/** Ranges of one request; with more, the server sends the whole page. */
+export const rangesMax = 16;
 
 const rangeSpec = /^(\d*)-(\d*)$/;
 

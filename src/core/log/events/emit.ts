@@ -1,10 +1,12 @@
-import { eventDraft, ownEvent } from './event.ts';
-import { emitRateLimit, type EventData, type OwnEventType } from './event-types.ts';
-import { createLruCache } from '../../values/lru-cache.ts';
+import { type Outbox, eventInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Log } from '../../report/log.ts';
-import { emittedRememberedMax } from '../limits.ts';
-import { eventInsert, type Outbox } from '../../../modules/nodes/log/outbox.ts';
+import { createLruCache } from '../../values/lru-cache.ts';
 import type { LoggedDraft, Store } from '../store.ts';
+import { type EventData, type OwnEventType, emitRateLimit } from './event-types.ts';
+import { eventDraft, ownEvent } from './event.ts';
+
+/** Values whose latest event is in the cache that limits how often `emit` raises events. */
+const emittedRememberedMax = 10_000;
 
 /**
  * Raises an event of a type of Waymark's own (model/stored/event-types.ts). Resolves once the event

@@ -1,8 +1,16 @@
-import { access, constants, lstat, mkdir, open, stat, type FileHandle } from 'node:fs/promises';
+import { type FileHandle, access, constants, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { Failure } from '../../values/failure.ts';
-import { openCheckAttemptsMax, openCheckPagesMax } from '../limits.ts';
-import { checkPages, newestTransaction, type PageCheck } from './page-check.ts';
+import { type PageCheck, checkPages, newestTransaction } from './page-check.ts';
+
+/**
+ * Pages of the data file that are checked before it is opened: all of a file up to 1 MiB; of a
+ * larger file the upper levels of its trees.
+ */
+export const openCheckPagesMax = 256;
+
+/** How often the check is repeated while another process writes. */
+const openCheckAttemptsMax = 5;
 
 /** Name of the LMDB data file in the data folder. */
 export const dataFile = 'data.mdb';

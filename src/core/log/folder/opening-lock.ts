@@ -1,10 +1,21 @@
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Failure } from '../../values/failure.ts';
-import { FileLock } from './file-lock.ts';
 import { openingLockFile, waitingLockFile } from './data-folder.ts';
-import { enterRetryMsMax, enterWaitMs, openingWaitMs, writingMsMax } from '../limits.ts';
+import { FileLock } from './file-lock.ts';
 import { holderAdvice, otherHolder } from './lock-holder.ts';
+
+/** How long a process that opens the data waits until the others pause writing. */
+const openingWaitMs = 30_000;
+
+/** How long a change waits for another process that opens the data, before it is refused. */
+export const enterWaitMs = 10_000;
+
+/** How long the write transactions of a process may overlap before it pauses for others to open. */
+export const writingMsMax = 20;
+
+/** How often a writer looks whether another process has opened the data, at least. */
+const enterRetryMsMax = 25;
 
 /**
  * The lock of an LMDB environment that keeps all processes from writing while one opens it

@@ -1,7 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Log } from '../../report/log.ts';
 import type { Notice } from './entry.ts';
-import { noticeMsMax, noticeRetryMs, noticeTriesMax } from '../limits.ts';
+
+/** How long the log of the cluster waits for what a notice says, such as a purge of the cache. */
+const noticeMsMax = 5_000;
+
+/** When it is tried again after an error; each further time, twice as long … */
+const noticeRetryMs = 1_000;
+
+/** … and how often it is tried. */
+const noticeTriesMax = 6;
 
 /** Does what a notice of the cluster says. */
 type ApplyNotice = (notice: Notice) => Promise<void>;

@@ -1,16 +1,18 @@
-import { Failure } from '../../values/failure.ts';
+import { copyFailure, followsOf } from '../../../modules/nodes/log/open-row-log.ts';
+import type { CarriedTables } from '../../../modules/tables/log/planned-rows.ts';
 import { spanned } from '../../report/trace.ts';
+import { Failure } from '../../values/failure.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf } from '../encoding.ts';
-import { commitQueueMax } from '../limits.ts';
 import { storedAt } from '../reads.ts';
 import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Reads, Store } from '../store.ts';
-import type { CarriedTables } from '../../../modules/tables/log/planned-rows.ts';
-import { planWrites, type WritePlan } from './write-plan.ts';
+import { type WritePlan, planWrites } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
-import { copyFailure, followsOf } from '../../../modules/nodes/log/open-row-log.ts';
 import type { BatchPosition, WriteQueue } from './write-queue.ts';
+
+/** Changes that wait for their commit; further ones are answered with `unavailable`. */
+export const commitQueueMax = 20_000;
 
 /** A decision, and the rows that it writes. */
 export interface DecidedWrite<T> {

@@ -1,19 +1,24 @@
 import { LRUCache } from 'lru-cache';
-import { isRevertible, type Change, type Family, type RevertibleFamily } from '../change.ts';
+import { newestEntry } from '../../../modules/nodes/log/outbox-entries.ts';
+import { eventLoop } from '../../fair/turns.ts';
+import { type CacheUse, cacheUse } from '../../report/memory-use.ts';
 import { stoppingFailure } from '../../values/failure.ts';
-import { cacheUse, type CacheUse } from '../../report/memory-use.ts';
+import { MIB } from '../../values/units.ts';
+import { type Change, type Family, type RevertibleFamily, isRevertible } from '../change.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, storedJson } from '../encoding.ts';
-import {
-  feedPollMs,
-  feedRememberedCharactersMax,
-  feedSliceCharactersMax,
-  feedSliceRowsMax,
-} from '../limits.ts';
 import type { FeedSlice, OfEach, Reads, RecordChange } from '../store.ts';
-import { newestEntry } from '../../../modules/nodes/log/outbox-entries.ts';
-import { applyOf, type StoredOf } from './fold.ts';
-import { eventLoop } from '../../fair/turns.ts';
+import { type StoredOf, applyOf } from './fold.ts';
+
+/** How often the log is checked for changes by other processes while a reader waits for them. */
+const feedPollMs = 100;
+
+/** Rows of the log, and about how many characters, that are read in one turn of the event loop. */
+export const feedSliceRowsMax = 64;
+const feedSliceCharactersMax = MIB;
+
+/** Characters of the latest changes and their records that are cached for further readers. */
+const feedRememberedCharactersMax = 64 * MIB;
 
 /** A change of any family. */
 type AnyChange = OfEach<RevertibleFamily>;

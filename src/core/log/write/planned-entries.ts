@@ -1,10 +1,13 @@
-import type { Change } from '../change.ts';
-import { putLast, type Databases } from '../databases.ts';
-import { removeKeyUse } from '../key-uses.ts';
-import { putIndexEntry, removeIndexEntry, type IndexEntry } from '../index-entries.ts';
 import type { JsonObject } from '../../values/json/json.ts';
-import { dataTextsCharactersMax } from '../limits.ts';
+import { MIB } from '../../values/units.ts';
+import type { Change } from '../change.ts';
+import { type Databases, putLast } from '../databases.ts';
+import { type IndexEntry, putIndexEntry, removeIndexEntry } from '../index-entries.ts';
+import { removeKeyUse } from '../key-uses.ts';
 import type { Reads } from '../store.ts';
+
+/** Characters of the rows of one decision whose texts are in memory until both copies are put. */
+const dataTextsCharactersMax = 16 * MIB;
 
 /** The databases with keys of bytes that a plan writes. */
 type PlannedDatabase = Exclude<

@@ -1,12 +1,14 @@
 import { Failure } from '../../values/failure.ts';
+import type { Change, ChangeAuthor } from '../change.ts';
 import type { Databases } from '../databases.ts';
 import { transactHeld } from '../environment.ts';
-import { togetherAttemptsMax } from '../limits.ts';
 import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
-import type { Change, ChangeAuthor } from '../change.ts';
 import type { LoggedDraft, Reads, Store } from '../store.ts';
 import { createCommit, createHeldWriter } from './commit.ts';
 import { storageFailure } from './write-queue.ts';
+
+/** How often changes that belong together are made anew because another node has written. */
+const togetherAttemptsMax = 5;
 
 interface TogetherParts {
   readonly databases: Databases;

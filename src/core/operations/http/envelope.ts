@@ -1,16 +1,18 @@
+import { type QueryParameter, parseQuery } from '../../http/query.ts';
 import { ndjsonType, parseMediaType } from '../../http/representation/mediatype.ts';
-import { parseQuery, type QueryParameter } from '../../http/query.ts';
+import { formPairsMax, jsonValuesMax, readValuesMax } from '../../server/limits.ts';
 import { Failure } from '../../values/failure.ts';
-import { outlineJson, type JsonOutline } from '../../values/json/json-outline.ts';
 import { parseJson as parsed } from '../../values/json/exact-number.ts';
-import { isJsonObject, type JsonObject } from '../../values/json/json.ts';
+import { type JsonOutline, outlineJson } from '../../values/json/json-outline.ts';
+import { type JsonObject, isJsonObject } from '../../values/json/json.ts';
 import { jsonDepthMax } from '../../values/limits.ts';
 import { nearestName } from '../../values/nearest.ts';
 import { shownNameCharactersMax } from '../limits.ts';
-import { unknownInput } from '../problems.ts';
-import { memberNameCharactersMax } from '../../server/limits.ts';
-import { formPairsMax, jsonValuesMax, readValuesMax } from '../../server/limits.ts';
 import type { Effect, Operation } from '../operation.ts';
+import { unknownInput } from '../problems.ts';
+
+/** A name of a form or query, including its dots. */
+const memberNameCharactersMax = 1_024;
 
 /**
  * A request of HTTP or websocket before its operation runs (docs/design/operations.md#envelope):

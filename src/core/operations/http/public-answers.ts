@@ -1,12 +1,18 @@
-import { pageFields } from '../../http/content/page-fields.ts';
 import { LRUCache } from 'lru-cache';
+import type { PublicFileReplies } from '../../../modules/console/public-files.ts';
+import { pageFields } from '../../http/content/page-fields.ts';
+import type { PublicFile } from '../../http/content/page.ts';
 import type { FieldList, Reply } from '../../http/reply.ts';
 import type { ContentRequest } from '../../http/request.ts';
-import { cacheUse, type CacheUse } from '../../report/memory-use.ts';
-import { publicAnswerBytes, publicAnswersBytesMax } from '../../server/limits.ts';
+import { type CacheUse, cacheUse } from '../../report/memory-use.ts';
 import { unpooled } from '../../values/json/unpooled.ts';
-import type { PublicFileReplies } from '../../../modules/console/public-files.ts';
-import type { PublicFile } from '../../http/content/page.ts';
+import { MIB } from '../../values/units.ts';
+
+/** Public answers of operations in memory, with their compressed forms. */
+const publicAnswersBytesMax = 64 * MIB;
+
+/** The overhead of a public answer. */
+const publicAnswerBytes = 1_024;
 
 /** Envelopes that all callers get, as representations: with validators, compressed and prepared. */
 export interface PublicAnswers {

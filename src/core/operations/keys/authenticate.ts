@@ -1,12 +1,14 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { Failure } from '../../values/failure.ts';
-import { addressNetwork } from '../../values/network/cidr.ts';
-import { boundScopes, boundsOf, type ApiKey, type Caller, type Scope } from '../../values/key.ts';
 import { openKey } from '../../../modules/console/sessions/session-store.ts';
-import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
-import { wrongKeysPerMinuteMax } from '../../../modules/keys/limits.ts';
-import { takeAll, type TokenCounter } from '../../fair/token-buckets.ts';
+import { type TokenCounter, takeAll } from '../../fair/token-buckets.ts';
+import { Failure } from '../../values/failure.ts';
+import { type ApiKey, type Caller, type Scope, boundScopes, boundsOf } from '../../values/key.ts';
+import { addressNetwork } from '../../values/network/cidr.ts';
 import type { ClientAddress } from '../../values/network/peer.ts';
+import { isExpired, isSessionToken, sessionTexts } from './session-token.ts';
+
+/** Wrong keys that one address may send in a minute. */
+export const wrongKeysPerMinuteMax = 20;
 
 const minuteMs = 60_000;
 

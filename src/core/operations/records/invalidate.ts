@@ -1,42 +1,44 @@
-import { actions, type Change } from '../../log/change.ts';
+import { type Change, actions } from '../../log/change.ts';
+import type { Decision, LoggedDraft, Reads, SeqRange, Store } from '../../log/store.ts';
+import { rowsNamed } from '../../log/write/fold.ts';
 import { Failure } from '../../values/failure.ts';
 import type { JsonObject } from '../../values/json/json.ts';
-import { rowsNamed } from '../../log/write/fold.ts';
-import type { Decision, LoggedDraft, Reads, SeqRange, Store } from '../../log/store.ts';
 import {
-  authorOf,
-  defineOperation,
   type OperationDefinition,
   type OperationResult,
+  authorOf,
+  defineOperation,
 } from '../operation.ts';
-import { commitOnce, keyedRequest, reportResult, type WriteReport } from './commit-once.ts';
+import { type WriteReport, commitOnce, keyedRequest, reportResult } from './commit-once.ts';
 import {
-  familyFor,
-  namedId,
   type FamilyCall,
   type RecordFamily,
   type RecordFields,
   type RecordParts,
+  familyFor,
+  namedId,
 } from './family.ts';
 import {
   conflictsShownMax,
   historyCharactersMax,
-  invalidateExceptMax,
   invalidateInlineRowsMax,
   invalidateListedMax,
 } from './limits.ts';
 import { seqFromMoment, seqOfMoment } from './moment.ts';
 import { newestRow } from './read.ts';
 import {
-  planRevert,
-  revertReport,
   type Folding,
   type RecordRevert,
   type RevertRequest,
   type RevertSelection,
+  planRevert,
+  revertReport,
 } from './revert.ts';
-import { vkMember, type RecordPart } from './schema.ts';
+import { type RecordPart, vkMember } from './schema.ts';
 import { shownTo } from './shown.ts';
+
+/** Records that an invalidate can leave out. */
+const invalidateExceptMax = 1_000;
 
 interface InvalidateInput {
   id?: string;

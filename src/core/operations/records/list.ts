@@ -1,24 +1,26 @@
-import { isJsonObject, type Json, type JsonObject } from '../../values/json/json.ts';
-import { Failure } from '../../values/failure.ts';
 import type { WorkTurns } from '../../fair/turns.ts';
+import { Failure } from '../../values/failure.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../values/json/json.ts';
 import { listCharactersMax, listRowsDefault, listRowsMax, ruleCharacters } from '../limits.ts';
-import { defineOperation, type Call, type OperationDefinition } from '../operation.ts';
+import { type Call, type OperationDefinition, defineOperation } from '../operation.ts';
+import { readInTurns } from '../turns.ts';
 import {
-  familyFor,
-  fieldsSent,
   type OrderedSteps,
   type RecordFamily,
   type RecordFields,
   type RecordParts,
   type RecordStep,
   type StoredRecord,
+  familyFor,
+  fieldsSent,
 } from './family.ts';
-import { listExaminedMax } from './limits.ts';
 import { asOfProperty, seqOfMoment } from './moment.ts';
 import { recordView, shownRecord } from './read.ts';
 import { recordSchemas } from './schema.ts';
-import { readInTurns } from '../turns.ts';
 import { shownTo } from './shown.ts';
+
+/** Records that are examined for one page of a list; a long record counts as several. */
+const listExaminedMax = 200_000;
 
 interface ListInput {
   text?: string;

@@ -1,13 +1,15 @@
 import { Failure } from '../../values/failure.ts';
 import {
+  type Json,
+  type JsonObject,
   isJsonObject,
   mapOf,
   objectOf,
   sameJson,
-  type Json,
-  type JsonObject,
 } from '../../values/json/json.ts';
-import { unknownsMax } from './limits.ts';
+
+/** Fields in the `_unknowns_` of one record. */
+const unknownsMax = 256;
 
 /** Values by name: a Map, because a field may have any name, `__proto__` and `constructor` too. */
 export type Named = ReadonlyMap<string, Json>;

@@ -1,33 +1,34 @@
 import { createHash } from 'node:crypto';
 import type { HistoryRow, RevertibleFamily } from '../../log/change.ts';
+import type { Reads } from '../../log/store.ts';
 import { Failure } from '../../values/failure.ts';
 import type { Json, JsonObject } from '../../values/json/json.ts';
-import type { Reads } from '../../log/store.ts';
 import {
-  defineOperation,
   type Call,
   type OperationDefinition,
   type OperationResult,
+  defineOperation,
 } from '../operation.ts';
 import {
-  familyFor,
-  findRecord,
-  namedId,
   type FamilyCall,
   type RecordFamily,
   type RecordFields,
   type RecordParts,
   type StoredRecord,
+  familyFor,
+  findRecord,
+  namedId,
 } from './family.ts';
-import {
-  historyCharactersMax,
-  historyRowsDefault,
-  historyRowsMax,
-  shownIdCharactersMax,
-} from './limits.ts';
+import { historyCharactersMax } from './limits.ts';
 import { asOfProperty, seqOfMoment } from './moment.ts';
 import { historyQuery, historyRows, namingMembers, recordSchemas } from './schema.ts';
-import { shownTo, type ShowFields } from './shown.ts';
+import { type ShowFields, shownTo } from './shown.ts';
+
+const historyRowsDefault = 100;
+const historyRowsMax = 1_000;
+
+/** Characters of an unknown id that a failure repeats. */
+const shownIdCharactersMax = 80;
 
 interface ReadInput {
   id?: string;

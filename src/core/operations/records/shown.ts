@@ -1,7 +1,9 @@
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../values/json/json.ts';
-import type { Caller } from '../../values/key.ts';
 import type { Reads } from '../../log/store.ts';
-import { invalidateShownCharactersMax } from './limits.ts';
+import { type Json, type JsonObject, isJsonObject, sameJson } from '../../values/json/json.ts';
+import type { Caller } from '../../values/key.ts';
+
+/** Characters of a value that such a report shows. */
+const invalidateShownCharactersMax = 200;
 
 /** What decides which values of a record a caller sees; a thread can get it. */
 export type Reader = Pick<Caller, 'scopes'>;

@@ -1,9 +1,12 @@
 import type { Socket } from 'node:net';
 import { Writable } from 'node:stream';
 import type { FieldList } from '../../http/reply.ts';
+import { KIB } from '../../values/units.ts';
 import { notCarried } from '../failure.ts';
 import { fieldText } from './heads.ts';
-import { framedContentBytesMax } from './limits.ts';
+
+/** Content of a request that waits for its connection. */
+const framedContentBytesMax = 64 * KIB;
 
 /** How the content of a request ends (RFC 9112 §6). */
 interface Framing {

@@ -1,17 +1,26 @@
 import { isIdempotent } from '../../http/method.ts';
-import type { OutgoingRequest, ConnectionChoice, ResponseHandler } from '../outgoing-request.ts';
+import { KIB } from '../../values/units.ts';
 import type { Connect } from '../connector.ts';
-import { outboundConnectionsMax } from '../limits.ts';
-import { placeOf, type ServerPlace } from '../place.ts';
-import { requestHead, type OutgoingHead } from './heads.ts';
-import { Http1Connection, type ConnectionPool, type Http1Request } from './http1-connection.ts';
-import {
-  outboundCheckMs,
-  outboundIdleMarginSeconds,
-  outboundIdleSeconds,
-  outboundReadBytes,
-} from './limits.ts';
+import type { ConnectionChoice, OutgoingRequest, ResponseHandler } from '../outgoing-request.ts';
+import { type ServerPlace, placeOf } from '../place.ts';
+import { type OutgoingHead, requestHead } from './heads.ts';
+import { type ConnectionPool, Http1Connection, type Http1Request } from './http1-connection.ts';
 import { TurnWriteBatcher } from './turn-write-batcher.ts';
+
+/** How long a connection of the client for GETs may be idle. */
+const outboundIdleSeconds = 4;
+
+/** How much earlier it is closed than the Keep-Alive field of the source says. */
+const outboundIdleMarginSeconds = 2;
+
+/** How often idle connections are checked. */
+const outboundCheckMs = 1_000;
+
+/** The buffer that all connections without TLS are read into. */
+const outboundReadBytes = 64 * KIB;
+
+/** Connections of HTTP/1.1 of one process to one server at a time; further requests wait. */
+export const outboundConnectionsMax = 1_024;
 
 /** How a client connects; `timeoutMs` limits the waits for a header section and for content. */
 interface Http1ClientOptions {

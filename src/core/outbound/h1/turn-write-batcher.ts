@@ -1,5 +1,7 @@
 import type { Writable } from 'node:stream';
-import { corkedConnectionsMax } from './limits.ts';
+
+/** Connections that are written to together: more would make the first of them wait. */
+export const corkedConnectionsMax = 16;
 
 /**
  * Collects the writes to many connections until the end of a turn of the event loop, and then

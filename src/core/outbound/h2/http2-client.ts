@@ -1,18 +1,23 @@
 import type { ClientHttp2Session } from 'node:http2';
 import { headerBlockBytesMax, headerFieldsMax } from '../../http/limits.ts';
 import { Failure } from '../../values/failure.ts';
-import type { OutgoingRequest, ConnectionChoice, ResponseHandler } from '../outgoing-request.ts';
+import { MIB } from '../../values/units.ts';
 import type { ConnectionInfo } from '../connection.ts';
 import type { Connect } from '../connector.ts';
 import { connectionClosed, timedOut } from '../failure.ts';
-import { placeOf, type ServerPlace } from '../place.ts';
-import {
-  http2IdleMs,
-  http2SessionsMax,
-  http2SessionWindowBytes,
-  http2StreamsPerSession,
-} from './limits.ts';
+import type { ConnectionChoice, OutgoingRequest, ResponseHandler } from '../outgoing-request.ts';
+import { type ServerPlace, placeOf } from '../place.ts';
 import { Http2Request } from './http2-request.ts';
+
+/** Requests on one session before the client opens another, and sessions with one server. */
+const http2StreamsPerSession = 100;
+const http2SessionsMax = 16;
+
+/** The window of a session: more than all windows of its streams, of 64 KiB each. */
+const http2SessionWindowBytes = 16 * MIB;
+
+/** How long a session without requests stays open. */
+const http2IdleMs = 30_000;
 
 /** How a client connects; `timeoutMs` limits the waits for a header section and for content. */
 interface Http2ClientOptions {

@@ -1,16 +1,18 @@
-import type { Reply } from '../../http/reply.ts';
-import { prefetchPurpose } from '../../http/prefetch.ts';
-import type { RequestPlace, RequestVisits } from '../../../modules/visits/request-visits.ts';
-import { refusedLineCharactersMax } from '../../server/limits.ts';
 import type { AccessLog } from '../../../modules/logs/access-log.ts';
-import type { AccessEntry } from '../../report/access-entry.ts';
 import type { LiveAccess } from '../../../modules/status/live-access.ts';
-import type { TraceSpan } from '../../report/trace.ts';
-import type { RequestMetrics } from '../../report/request-metrics.ts';
-import type { Arrived, Exchange } from '../exchange.ts';
 import { endRequestSpan } from '../../../modules/telemetry/request-span.ts';
-import { RequestDetails } from './request-details.ts';
+import type { RequestPlace, RequestVisits } from '../../../modules/visits/request-visits.ts';
+import { prefetchPurpose } from '../../http/prefetch.ts';
+import type { Reply } from '../../http/reply.ts';
+import type { AccessEntry } from '../../report/access-entry.ts';
+import type { RequestMetrics } from '../../report/request-metrics.ts';
+import type { TraceSpan } from '../../report/trace.ts';
+import type { Arrived, Exchange } from '../exchange.ts';
 import type { Moment } from '../serving.ts';
+import { RequestDetails } from './request-details.ts';
+
+/** Characters of a malformed request line in the access log. */
+const refusedLineCharactersMax = 200;
 
 /** When a request arrived, and the state of the site then. */
 export interface RequestStart {

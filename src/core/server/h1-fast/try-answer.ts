@@ -1,8 +1,11 @@
 import { TurnWriteBatcher } from '../../outbound/h1/turn-write-batcher.ts';
+import { KIB } from '../../values/units.ts';
 import type { Connection, TryAnswer } from '../h1/connection.ts';
 import { FastExchange, type FastParts } from './fast-exchange.ts';
-import { fastHeadBytesMax } from './limits.ts';
 import { readSimpleHead } from './simple-head.ts';
+
+/** The longest head of a request that the fast path answers. */
+const fastHeadBytesMax = 8 * KIB;
 
 /** Answers a request that the fast path has read. */
 type Handle = (exchange: FastExchange) => void;

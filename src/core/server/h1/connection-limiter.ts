@@ -1,10 +1,16 @@
 import { readFileSync } from 'node:fs';
 import type { Config } from '../../config/config.ts';
+import { connectionsMax } from '../../config/limits.ts';
 import { isTrustedPeer } from '../../http/reading/forwarded.ts';
 import { addressNetwork } from '../../values/network/cidr.ts';
 import type { Peer } from '../../values/network/peer.ts';
-import { connectionsMax } from '../../config/limits.ts';
-import { connectionDescriptors, reservedDescriptors } from '../limits.ts';
+
+/**
+ * File descriptors that a process keeps for itself, and those that a connection needs: its own, and
+ * that of a file or of a connection to a source.
+ */
+export const reservedDescriptors = 64;
+const connectionDescriptors = 2;
 
 /** The largest number of connections, of all clients and of an address. */
 export interface ConnectionLimits {

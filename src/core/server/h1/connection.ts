@@ -1,16 +1,18 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestScanner } from '../../http/reading/request-scanner.ts';
+import { isPassedOn } from '../../pipeline/body.ts';
+import type { Exchange } from '../../pipeline/exchange.ts';
 import type { Failure } from '../../values/failure.ts';
 import type { Peer } from '../../values/network/peer.ts';
 import { preface } from '../h2/frames.ts';
-import type { Exchange } from '../../pipeline/exchange.ts';
-import { isPassedOn } from '../../pipeline/body.ts';
 import { LeastRate, type RateLimit } from '../least-rate.ts';
 import { peerOf } from '../listening/accept.ts';
 import { deliveredBytes } from '../listening/node-internals.ts';
-import { pipelinedRequestsMax } from './limits.ts';
 import { malformedRequest, tooLate } from './refusal.ts';
+
+/** Requests that a client may send before it has read the answers to earlier ones. */
+export const pipelinedRequestsMax = 100;
 
 /** The part that reads the bytes of a connection: HTTP, another protocol, or none. */
 type Reader = 'http' | 'other' | 'none';

@@ -1,11 +1,18 @@
 import { fileChunkBytes } from '../../http/limits.ts';
-import {
-  fileBuffersBytesMax,
-  fileLargeBuffersBytesMax,
-  fileLargeChunkBytes,
-  fileScarceChunkBytes,
-  fileSpareBuffersMax,
-} from './limits.ts';
+import { KIB, MIB } from '../../values/units.ts';
+
+/** The size of both buffers for a file that is many times larger. */
+export const fileLargeChunkBytes = MIB;
+
+/** All large buffers in use; further files have buffers of the usual size. */
+export const fileLargeBuffersBytesMax = 64 * MIB;
+
+/** Free large buffers that stay in memory for the next file. */
+const fileSpareBuffersMax = 8;
+
+/** All buffers in use; further files have buffers of the scarce size. */
+export const fileBuffersBytesMax = 128 * MIB;
+export const fileScarceChunkBytes = 16 * KIB;
 
 /** Two buffers of one size, to send a part of a file. */
 export interface FileBuffers {

@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
-import { tlsWriteBytes } from './limits.ts';
+import { KIB } from '../../values/units.ts';
+
+/** Bytes of content that TLS gets at a time. */
+export const tlsWriteBytes = 256 * KIB;
 
 /**
  * Whether content is written piece by piece. TLS encrypts each write at once, and would hold the

@@ -1,7 +1,12 @@
 import { requestTimeoutMs } from '../../operations/limits.ts';
-import { requestCheckMs, tlsHandshakeTimeoutMs } from './limits.ts';
 import type { RateLimit } from '../least-rate.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, leastRate, stalledMs } from '../limits.ts';
+
+/** The interval between two checks of running requests for their timeouts. */
+const requestCheckMs = 1_000;
+
+/** The longest time for a TLS handshake. */
+export const tlsHandshakeTimeoutMs = 10_000;
 
 /** The timeouts of a server for its clients, in milliseconds. */
 export interface Timeouts {

@@ -1,12 +1,17 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { tunnelCheckMs, tunnelIdleMs } from './limits.ts';
-import { countPassedBytes } from '../../outbound/passed-bytes.ts';
 import type { SwitchedProtocol } from '../../../modules/proxy/fetcher.ts';
 import type { SharedLimit } from '../../fair/shared-limit.ts';
+import { countPassedBytes } from '../../outbound/passed-bytes.ts';
 import { fieldText, statusLine } from '../../pipeline/response-head.ts';
-import { linger } from './refusal.ts';
 import type { ClientAddress } from '../../values/network/peer.ts';
+import { linger } from './refusal.ts';
+
+/** The longest silence, in both directions, of a websocket to a source. */
+export const tunnelIdleMs = 600_000;
+
+/** The interval between two checks for that silence. */
+export const tunnelCheckMs = 60_000;
 
 /** A reserved tunnel; to be released if it is not opened. */
 interface TunnelPlace {

@@ -1,28 +1,32 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import { consoleOriginReply } from '../../../modules/console/console.ts';
+import { withoutOwnCookies } from '../../http/own-cookies.ts';
 import type { Reply } from '../../http/reply.ts';
 import { respelledReply } from '../../http/respelled.ts';
-import { Failure, stoppingFailure } from '../../values/failure.ts';
-import { refusedTunnelBytesMax, refusedTunnelMs } from './limits.ts';
-import { stalledMs } from '../limits.ts';
-import { servicePath } from '../../values/path.ts';
-import type { RequestLog, RequestStart } from '../../pipeline/record/request-log.ts';
-import { runInSpan } from '../../report/trace.ts';
 import type { Arrived, UpgradeRequest } from '../../pipeline/exchange.ts';
-import type { Connections } from './connections.ts';
+import { contentFailure, loggedFailure } from '../../pipeline/failures.ts';
 import {
+  type IncomingRequest,
   acceptRequest,
   countForRates,
-  type IncomingRequest,
 } from '../../pipeline/incoming-request.ts';
-import { consoleOriginReply } from '../../../modules/console/console.ts';
+import type { RequestLog, RequestStart } from '../../pipeline/record/request-log.ts';
 import type { ResponderParts } from '../../pipeline/responder.ts';
-import { withoutOwnCookies } from '../../http/own-cookies.ts';
-import { contentFailure, loggedFailure } from '../../pipeline/failures.ts';
-import { writeAndClose } from './refusal.ts';
+import { runInSpan } from '../../report/trace.ts';
+import { Failure, stoppingFailure } from '../../values/failure.ts';
+import { servicePath } from '../../values/path.ts';
+import { KIB } from '../../values/units.ts';
+import { stalledMs } from '../limits.ts';
 import type { Sockets } from '../websocket/socket.ts';
+import type { Connections } from './connections.ts';
+import { writeAndClose } from './refusal.ts';
 import type { Tunnels } from './tunnels.ts';
 import { openWebsocket } from './upgrade.ts';
+
+/** Content of a source's refusal of a websocket, and the longest time for it to arrive. */
+const refusedTunnelBytesMax = 64 * KIB;
+const refusedTunnelMs = 10_000;
 
 /** The parts of the port that the handler needs. */
 interface UpgradeParts {

@@ -4,9 +4,12 @@ import {
   requestLineBytesMax,
   trailerBytesMax,
 } from '../../http/limits.ts';
-import { FrameReader, type Frame } from './frame-reader.ts';
+import { KIB, MIB } from '../../values/units.ts';
+import { EndedStreams } from './ended-streams.ts';
+import { type Frame, FrameReader } from './frame-reader.ts';
 import {
   ConnectionError,
+  type ErrorName,
   errorCodes,
   flags,
   frameHeadBytes,
@@ -18,29 +21,39 @@ import {
   settingsFrame,
   windowMax,
   writeFrameHead,
-  type ErrorName,
 } from './frames.ts';
-import { EndedStreams } from './ended-streams.ts';
 import { HpackDecoder, HpackError } from './hpack/decoder.ts';
-import {
-  http2BlockBytesMax,
-  http2ConcurrentStreamsMax,
-  http2ContinuationsMax,
-  http2ControlBytesMax,
-  http2CookieFieldsMax,
-  http2CopiedBytesMax,
-  http2FrameBytesMax,
-  http2QueuedBytesMax,
-  http2SettingsMax,
-  http2TinyPieceBytes,
-  http2UnreadBytesMax,
-  http2WindowBytes,
-} from './limits.ts';
+import { http2FrameBytesMax, http2TinyPieceBytes, http2WindowBytes } from './limits.ts';
 import { parsePriority } from './priority.ts';
 import { ReceiveWindow } from './receive-window.ts';
-import { areTrailers, readRequestHead, type Http2RequestHead } from './request-head.ts';
+import { type Http2RequestHead, areTrailers, readRequestHead } from './request-head.ts';
 import type { SharedBytes } from './shared-bytes.ts';
-import { joinedHead, Stream, type EncodedHead, type BytesTaken } from './stream.ts';
+import { type BytesTaken, type EncodedHead, Stream, joinedHead } from './stream.ts';
+
+/** Open requests of one connection, and of all connections. */
+export const http2ConcurrentStreamsMax = 100;
+
+/** Cookie fields of a request, besides its other fields. */
+const http2CookieFieldsMax = 200;
+
+/** A header block as it arrives, and the CONTINUATION frames that it may consist of. */
+const http2BlockBytesMax = 64 * KIB;
+const http2ContinuationsMax = 16;
+
+/** Entries of a SETTINGS frame. */
+const http2SettingsMax = 32;
+
+/** Bytes of a connection that wait for the system to take them, before more content follows. */
+export const http2QueuedBytesMax = 128 * KIB;
+
+/** Content that is copied behind the head of its frame, and frames that are copied together. */
+const http2CopiedBytesMax = 4 * KIB;
+
+/** Answers to frames without a request that wait for a client that does not read. */
+const http2ControlBytesMax = 64 * KIB;
+
+/** All frames that wait for a client that does not read, and sends frames nevertheless. */
+export const http2UnreadBytesMax = MIB;
 
 /** Where the bytes of a connection go. */
 interface Sink {

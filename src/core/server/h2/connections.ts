@@ -1,40 +1,58 @@
 import type { Socket } from 'node:net';
-import { requestTimeoutMs } from '../../operations/limits.ts';
+import { failBody } from '../../http/content/broken-content.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
 import { headerSectionTooLarge, requestLineTooLong } from '../../http/reading/refusals.ts';
 import { noBody } from '../../http/reply.ts';
-import type { LimitName } from '../../values/limit.ts';
-import type { LimitLog } from '../../report/limit-log.ts';
-import { failBody } from '../../http/content/broken-content.ts';
+import { requestTimeoutMs } from '../../operations/limits.ts';
 import { isPassedOn } from '../../pipeline/body.ts';
+import type { Arrival, UpgradeRequest } from '../../pipeline/exchange.ts';
+import type { LimitLog } from '../../report/limit-log.ts';
+import type { LimitName } from '../../values/limit.ts';
+import type { Peer } from '../../values/network/peer.ts';
+import { MIB } from '../../values/units.ts';
 import { ConnectionLimiter, type ConnectionLimits } from '../h1/connection-limiter.ts';
 import { tooLate } from '../h1/refusal.ts';
-import type { Arrival, UpgradeRequest } from '../../pipeline/exchange.ts';
 import { LeastRate } from '../least-rate.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, leastRate, lingerMs, stalledMs } from '../limits.ts';
 import { peerOf } from '../listening/accept.ts';
 import { queuedBytes } from '../listening/node-internals.ts';
-import { Http2Connection, type Counted } from './connection.ts';
-import {
-  http2CheckMs,
-  http2CountingMs,
-  http2IdleFramesMax,
-  http2InvalidFramesMax,
-  http2JoinedBytesMax,
-  http2LeaveMs,
-  http2ResetsMax,
-  http2ResetsPerSecond,
-  http2StreamsMax,
-  http2TinyPiecesMax,
-  http2VainFramesMax,
-  http2WindowsBytesMax,
-} from './limits.ts';
-import type { Peer } from '../../values/network/peer.ts';
+import { type Counted, Http2Connection } from './connection.ts';
+import { http2JoinedBytesMax } from './limits.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { SharedBytes } from './shared-bytes.ts';
 import { StreamExchange } from './stream-exchange.ts';
-import type { Stream, StreamReader, BytesTaken } from './stream.ts';
+import type { BytesTaken, Stream, StreamReader } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';
+
+export const http2StreamsMax = 10_000;
+
+/** What all connections of a process together may have above the initial windows. */
+const http2WindowsBytesMax = 128 * MIB;
+
+/** A client may reset this many requests at once, and this many more in each second, as nghttp2. */
+export const http2ResetsMax = 1_000;
+export const http2ResetsPerSecond = 33;
+
+/** In each period of this length, it may … */
+export const http2CountingMs = 10_000;
+
+/** … send this many PING and SETTINGS frames … */
+export const http2IdleFramesMax = 100;
+
+/** … as many frames that are invalid, without content, or above the number of open requests … */
+export const http2InvalidFramesMax = 100;
+
+/** … as many frames without effect: priorities of RFC 7540, and frames on streams that ended … */
+const http2VainFramesMax = 100_000;
+
+/** … and take this many pieces of content that are shorter than the shortest sensible one. */
+export const http2TinyPiecesMax = 1_000;
+
+/** The interval between two checks of all connections for timeouts. */
+export const http2CheckMs = 5_000;
+
+/** At a stop, the server waits for clients whose last answer ended within this time. */
+const http2LeaveMs = 10_000;
 
 /** What becomes of the requests of a connection. */
 interface Http2Handlers {

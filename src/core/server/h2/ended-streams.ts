@@ -1,5 +1,7 @@
-import { http2EndedStreamsMax } from './limits.ts';
 import type { Stream } from './stream.ts';
+
+/** Streams that ended lately, which a client may still name in a frame. */
+export const http2EndedStreamsMax = 256;
 
 /** The streams of a connection that ended last, with who reset them. */
 export class EndedStreams {

@@ -1,6 +1,9 @@
-import type { SharedBytes } from './shared-bytes.ts';
+import { MIB } from '../../values/units.ts';
 import { initialWindow } from './frames.ts';
-import { http2WindowBytesMax } from './limits.ts';
+import type { SharedBytes } from './shared-bytes.ts';
+
+/** … and at most, for all requests of a connection that sends as fast as the server reads. */
+export const http2WindowBytesMax = 4 * MIB;
 
 /** How much a window grows in a round trip. */
 const growth = 4;

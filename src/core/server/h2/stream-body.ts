@@ -1,9 +1,12 @@
 import { Readable } from 'node:stream';
-import { Failure } from '../../values/failure.ts';
 import type { RequestBody } from '../../pipeline/exchange.ts';
+import { Failure } from '../../values/failure.ts';
 import { lingerMs, unreadBodyBytesMax } from '../limits.ts';
-import { http2TinyPieceBytes, http2UnreadTinyPiecesMax } from './limits.ts';
+import { http2TinyPieceBytes } from './limits.ts';
 import type { Stream } from './stream.ts';
+
+/** Such pieces of a request's content that wait for a reader. */
+const http2UnreadTinyPiecesMax = 16_384;
 
 /**
  * The content of a request of HTTP/2. A slow reader slows its client, because only content that was

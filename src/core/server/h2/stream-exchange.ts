@@ -1,18 +1,21 @@
 import { Writable } from 'node:stream';
 import { formatHttpDate } from '../../http/date.ts';
-import { discard, replyField, type FieldList, type Reply } from '../../http/reply.ts';
+import { type FieldList, type Reply, discard, replyField } from '../../http/reply.ts';
+import { hasBody } from '../../pipeline/body.ts';
+import { ClientGone } from '../../pipeline/client-gone.ts';
+import type { Arrival, Exchange, MessageHead, Prepared, Sent } from '../../pipeline/exchange.ts';
 import type { Cancellation } from '../../values/cancellation.ts';
 import type { Failure } from '../../values/failure.ts';
 import type { Peer } from '../../values/network/peer.ts';
-import { ClientGone } from '../../pipeline/client-gone.ts';
-import type { Arrival, Exchange, MessageHead, Prepared, Sent } from '../../pipeline/exchange.ts';
-import { hasBody } from '../../pipeline/body.ts';
+import { KIB } from '../../values/units.ts';
 import { sendContent } from '../send-content.ts';
 import { encodeFields } from './hpack/encoder.ts';
-import { http2WriteBytes } from './limits.ts';
 import type { Http2RequestHead } from './request-head.ts';
 import { StreamBody } from './stream-body.ts';
-import { joinedHead, type Stream, type BytesTaken } from './stream.ts';
+import { type BytesTaken, type Stream, joinedHead } from './stream.ts';
+
+/** A piece of streamed content or of a file. */
+export const http2WriteBytes = 64 * KIB;
 
 type Done = (error?: Error | null) => void;
 

@@ -3,10 +3,12 @@ import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import type { ListenAddress } from '../../config/addresses.ts';
 import { readProxyHeader } from '../../http/reading/proxy-protocol.ts';
-import { cidrsContain, type Cidr } from '../../values/network/cidr.ts';
-import { clientAddress, unknownAddress, type Peer } from '../../values/network/peer.ts';
-import { proxyHeaderMs } from '../limits.ts';
+import { type Cidr, cidrsContain } from '../../values/network/cidr.ts';
+import { type Peer, clientAddress, unknownAddress } from '../../values/network/peer.ts';
 import { tcpBelow } from './node-internals.ts';
+
+/** How long a proxy may take for the header of the PROXY protocol. */
+const proxyHeaderMs = 5_000;
 
 const peers = new WeakMap<Duplex, Peer>();
 

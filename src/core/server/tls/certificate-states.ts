@@ -1,11 +1,13 @@
 import type { AcmeStore } from '../../../modules/acme/acme-store.ts';
 import type { CertificateState } from '../../../modules/status/server-status.ts';
-import { onDemandShownMax } from '../limits.ts';
 import {
+  type LoadedCertificate,
   certificateNames,
   loadAcmeCertificate,
-  type LoadedCertificate,
 } from './loaded-certificate.ts';
+
+/** Certificates on demand that server.status shows. */
+const onDemandShownMax = 100;
 
 const onDemandSection = 'tls: acme_on_demand ';
 

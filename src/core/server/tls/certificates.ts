@@ -1,28 +1,30 @@
-import { isIP } from 'node:net';
 import { constants } from 'node:crypto';
+import { isIP } from 'node:net';
 import type { SecureContext, SecureContextOptions, Server, TLSSocket } from 'node:tls';
+import { ClientAuthorities } from '../../../modules/access/client-authorities.ts';
 import type { AcmeStore } from '../../../modules/acme/acme-store.ts';
+import type { OnDemandCertificates } from '../../../modules/acme/on-demand-certificates.ts';
 import type { CertificateState } from '../../../modules/status/server-status.ts';
-import { afterIntervals, type BackgroundTasks, type RunningTask } from '../../background/tasks.ts';
+import { type BackgroundTasks, type RunningTask, afterIntervals } from '../../background/tasks.ts';
 import type { Certificate } from '../../config/config.ts';
 import { certificateWarnings } from '../../config/warnings.ts';
 import { fileChanges } from '../../config/watch.ts';
 import type { Log } from '../../report/log.ts';
 import type { Metric } from '../../report/metrics.ts';
 import { unknownAddress } from '../../values/network/peer.ts';
-import { certificateCheckMs } from '../limits.ts';
 import { peerOf } from '../listening/accept.ts';
 import { certificateState } from './certificate-states.ts';
-import type { OnDemandCertificates } from '../../../modules/acme/on-demand-certificates.ts';
-import { isPublicName } from './public-name.ts';
-import { ClientAuthorities } from '../../../modules/access/client-authorities.ts';
 import {
+  type LoadedCertificate,
   certificateNames,
   loadAcmeCertificate,
   loadCertificate,
   protocolOptions,
-  type LoadedCertificate,
 } from './loaded-certificate.ts';
+import { isPublicName } from './public-name.ts';
+
+/** The interval between two checks of certificates for their expiry. */
+const certificateCheckMs = 12 * 3_600_000;
 
 /** The dependencies of certificates. */
 interface Dependencies {

@@ -1,6 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { afterIntervals, type Task } from '../../background/tasks.ts';
-import { ticketKeyMs } from '../limits.ts';
+import { type Task, afterIntervals } from '../../background/tasks.ts';
+
+/** How long a key of session tickets is in use. */
+const ticketKeyMs = 12 * 3_600_000;
 
 /** A name and two secrets, as `setTicketKeys` of node:tls takes them. */
 const keyBytes = 48;

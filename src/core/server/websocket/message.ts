@@ -1,19 +1,22 @@
-import { authorise, type Execute } from '../../operations/execute.ts';
-import { Failure } from '../../values/failure.ts';
-import { parseJson as parsed } from '../../values/json/exact-number.ts';
-import type { JsonMember, JsonOutline } from '../../values/json/json-outline.ts';
-import type { Caller } from '../../values/key.ts';
-import { readBodyBytesMax } from '../../operations/limits.ts';
-import { jsonDepthMax } from '../../values/limits.ts';
+import { type Execute, authorise } from '../../operations/execute.ts';
 import {
+  type Envelope,
   envelopeFrom,
   envelopeOutline,
   parseJson,
   requireParsable,
-  type Envelope,
 } from '../../operations/http/envelope.ts';
-import { messageIdBytesMax, operationNameBytesMax } from '../limits.ts';
 import { operationBytesMax } from '../../operations/http/operations.ts';
+import { readBodyBytesMax } from '../../operations/limits.ts';
+import { Failure } from '../../values/failure.ts';
+import { parseJson as parsed } from '../../values/json/exact-number.ts';
+import type { JsonMember, JsonOutline } from '../../values/json/json-outline.ts';
+import type { Caller } from '../../values/key.ts';
+import { jsonDepthMax } from '../../values/limits.ts';
+
+/** The name of an operation, and the id, in a websocket message, as JSON. */
+const operationNameBytesMax = 256;
+const messageIdBytesMax = 4_096;
 
 /** A message of a websocket. Its outline gives operation and id before the message is parsed. */
 export class WebSocketMessage {

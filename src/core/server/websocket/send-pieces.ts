@@ -1,6 +1,8 @@
 import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
-import { corkedBytesMax } from './limits.ts';
+
+/** Bytes that wait for the end of a turn of the event loop, to be sent in one system call. */
+export const corkedBytesMax = 64 * 1024;
 
 /**
  * Sends all writes of a turn of the event loop in one system call, because a call for each answer

@@ -1,28 +1,34 @@
 import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
-import { isStrictPreferred } from '../../http/representation/prefer.ts';
-import { discard, type Reply } from '../../http/reply.ts';
-import type { Fields } from '../../http/request.ts';
-import { Failure } from '../../values/failure.ts';
-import { canWrite, type Caller } from '../../values/key.ts';
-import { readBodyBytesMax, socketRequestsInFlightMax } from '../../operations/limits.ts';
-import { operationBodyBytesMax } from '../limits.ts';
-import type { IncomingRequest } from '../../pipeline/incoming-request.ts';
-import { socketBufferedBytesMax, socketPingsMax } from './limits.ts';
-import type { Visitor } from '../../http/visitor.ts';
 import type { ProxyClaims } from '../../../modules/visitors/visitor.ts';
-import { failureMember, loggedFailure, type FailureLogs } from '../../pipeline/failures.ts';
-import { jsonPieces } from '../../values/json/prepared-json.ts';
-import { countForPlace } from '../../operations/http/operation-rates.ts';
-import { operationPath, outcomeMembers } from '../../operations/http/operations.ts';
-import { WebSocketMessage } from './message.ts';
-import { contentPacket, type ContentPacket } from './packet.ts';
-import type { Serving } from '../../pipeline/serving.ts';
 import type { Allocation } from '../../fair/shared-limit.ts';
 import type { SharedLimits } from '../../fair/shared-limits.ts';
+import { type Reply, discard } from '../../http/reply.ts';
+import { isStrictPreferred } from '../../http/representation/prefer.ts';
+import type { Fields } from '../../http/request.ts';
+import type { Visitor } from '../../http/visitor.ts';
+import { countForPlace } from '../../operations/http/operation-rates.ts';
+import { operationPath, outcomeMembers } from '../../operations/http/operations.ts';
+import { readBodyBytesMax, socketRequestsInFlightMax } from '../../operations/limits.ts';
+import { type FailureLogs, failureMember, loggedFailure } from '../../pipeline/failures.ts';
+import type { IncomingRequest } from '../../pipeline/incoming-request.ts';
+import type { Serving } from '../../pipeline/serving.ts';
+import { Failure } from '../../values/failure.ts';
+import { jsonPieces } from '../../values/json/prepared-json.ts';
+import { type Caller, canWrite } from '../../values/key.ts';
+import { MIB } from '../../values/units.ts';
+import { operationBodyBytesMax } from '../limits.ts';
+import { WebSocketMessage } from './message.ts';
+import { type ContentPacket, contentPacket } from './packet.ts';
 import { corkForTurn, sendPieces } from './send-pieces.ts';
 import { Subscriptions } from './subscriptions.ts';
 import { UnfinishedMessage } from './unfinished.ts';
+
+/** Unsent bytes to a client; with more, the server closes its websocket with 1013. */
+export const socketBufferedBytesMax = 4 * MIB;
+
+/** Pings of a client between two pings of the server. */
+export const socketPingsMax = 1_000;
 
 /** The caller of a websocket's handshake, with its origin, fields and proxy claims. */
 export interface SocketOpening {

@@ -2,12 +2,18 @@ import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { WebSocketServer } from 'ws';
 import { formatHttpDate } from '../../http/date.ts';
-import { Failure } from '../../values/failure.ts';
-import { loadWs } from '../../values/lazy-packages.ts';
 import { socketFrameBytesMax, socketPingMs } from '../../operations/limits.ts';
 import type { UpgradeRequest } from '../../pipeline/exchange.ts';
-import { socketCloseMs, socketFragmentsMax, socketPiecesMax } from './limits.ts';
-import { WebSocketSession, type Close, type SessionParts, type SocketOpening } from './session.ts';
+import { Failure } from '../../values/failure.ts';
+import { loadWs } from '../../values/lazy-packages.ts';
+import { type Close, type SessionParts, type SocketOpening, WebSocketSession } from './session.ts';
+
+/** The longest wait for a client's Close frame. */
+const socketCloseMs = 5_000;
+
+/** Frames of one message, and stored pieces of an incomplete frame. */
+export const socketFragmentsMax = 4_096;
+const socketPiecesMax = 16_384;
 
 /** The websockets of `{base}/svc1/ws` (docs/design/operations.md#one-definition). */
 export interface Sockets {

@@ -1,16 +1,23 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
-import { Failure, type FailureCode } from '../../values/failure.ts';
-import type { Caller } from '../../values/key.ts';
-import { jsonPieces } from '../../values/json/prepared-json.ts';
-import { subscriptionIdCharactersMax, subscriptionUnsentBytesMax } from './limits.ts';
-import type { LimitLog } from '../../report/limit-log.ts';
-import type { AnyChange, Call, ChangeStream, Feed, Packet } from '../../operations/operation.ts';
-import { socketSubscriptionsMax } from '../limits.ts';
-import type { Serving } from '../../pipeline/serving.ts';
 import type { Allocation } from '../../fair/shared-limit.ts';
 import type { SharedLimits } from '../../fair/shared-limits.ts';
+import type { AnyChange, Call, ChangeStream, Feed, Packet } from '../../operations/operation.ts';
+import type { Serving } from '../../pipeline/serving.ts';
+import type { LimitLog } from '../../report/limit-log.ts';
+import { Failure, type FailureCode } from '../../values/failure.ts';
+import { jsonPieces } from '../../values/json/prepared-json.ts';
+import type { Caller } from '../../values/key.ts';
+import { MIB } from '../../values/units.ts';
 import { sendPieces } from './send-pieces.ts';
+
+export const socketSubscriptionsMax = 64;
+
+/** Characters, in JSON, of the id that each packet of a subscription repeats. */
+const subscriptionIdCharactersMax = 256;
+
+/** Unsent bytes to a client; with more, further changes wait in the log. */
+const subscriptionUnsentBytesMax = MIB;
 
 /** What follows the answer to a request of a client. */
 interface Subscription {

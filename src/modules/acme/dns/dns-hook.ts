@@ -1,6 +1,9 @@
-import { spawn, type ChildProcess } from 'node:child_process';
-import { dnsHookMs, dnsHookOutputBytesMax } from '../limits.ts';
+import { type ChildProcess, spawn } from 'node:child_process';
 import type { DnsRecord, DnsRecords } from './dns-record.ts';
+
+/** How long a program that changes records may take, and how much of its complaints is read. */
+const dnsHookMs = 60_000;
+const dnsHookOutputBytesMax = 4_096;
 
 /**
  * Changes records by a program of the operator, which gets `present` or `cleanup`, the name and the

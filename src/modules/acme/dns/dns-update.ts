@@ -1,12 +1,18 @@
 import { randomInt } from 'node:crypto';
-import { lookup, Resolver } from 'node:dns/promises';
+import { Resolver, lookup } from 'node:dns/promises';
 import { connect } from 'node:net';
 import type { NameServer } from '../../../core/config/addresses.ts';
 import { now } from '../../../core/values/clock.ts';
-import { dnsAnswerBytesMax, dnsQueryMs, dnsUpdateMs } from '../limits.ts';
 import type { DnsRecord, DnsRecords } from './dns-record.ts';
 import { readTsigKey } from './tsig-key.ts';
 import { updateMessage, updateRefusal } from './update-message.ts';
+
+/** How long a name server may take for a change, and for a question. */
+const dnsUpdateMs = 15_000;
+const dnsQueryMs = 2_000;
+
+/** The longest answer of a name server. */
+const dnsAnswerBytesMax = 65_535;
 
 /**
  * Changes records at the primary name server of a zone (RFC 2136), signed with the key of a file

@@ -1,6 +1,7 @@
 import { readText } from '../../../core/config/files.ts';
 import type { Refused } from '../../../core/config/values.ts';
-import { tsigKeyFileBytesMax } from '../../../core/config/limits.ts';
+
+const tsigKeyFileBytesMax = 16 * 1024;
 
 /** A key that signs changes of records (TSIG, RFC 8945), for HMAC-SHA256. */
 export interface TsigKey {

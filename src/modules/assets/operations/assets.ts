@@ -1,23 +1,29 @@
-import { assetOf, assetTable, type Asset } from '../asset.ts';
-import { assetNameBytesMax } from '../limits.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
-import type { StoredRow } from '../../tables/row.ts';
-import { ruleKinds } from '../../rules/rule.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
 import {
-  defineOperation,
   type Call,
   type OperationResult,
+  defineOperation,
 } from '../../../core/operations/operation.ts';
 import { invalidateOperation } from '../../../core/operations/records/invalidate.ts';
 import { listOperation } from '../../../core/operations/records/list.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
-import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';
-import { hasAssetTable } from './asset-table.ts';
-import { shownUsesMax, usesCountedMax, usesMax } from './limits.ts';
 import { turnsOf } from '../../../core/operations/turns.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import { ruleKinds } from '../../rules/rule.ts';
+import type { StoredRow } from '../../tables/row.ts';
+import { type RowParts, rowFamily } from '../../tables/rows/row-family.ts';
+import { type Asset, assetOf, assetTable } from '../asset.ts';
+import { assetNameBytesMax } from '../limits.ts';
+import { hasAssetTable } from './asset-table.ts';
+
+/** Page rules that show an asset: those that asset.read lists, and asset.list for each asset. */
+const usesMax = 100;
+const shownUsesMax = 3;
+
+/** Up to this number, the page rules that show an asset are counted. */
+const usesCountedMax = 1_000;
 
 /** An asset is a row, so the operations on rows do the work. */
 const listRows = listOperation(rowFamily);

@@ -1,12 +1,18 @@
 import { createHash } from 'node:crypto';
-import type { AssetWriter } from '../asset-files.ts';
 import { SharedLimit } from '../../../core/fair/shared-limit.ts';
-import { uploadsAtOnceMax, uploadsWaitingMax, uploadWaitMs } from '../limits.ts';
 import { requireIntactBody } from '../../../core/http/content/broken-content.ts';
-import { Failure, failureFrom } from '../../../core/values/failure.ts';
-import type { RequestBody } from '../../../core/pipeline/exchange.ts';
 import { passContentOn } from '../../../core/pipeline/body.ts';
+import type { RequestBody } from '../../../core/pipeline/exchange.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
+import type { AssetWriter } from '../asset-files.ts';
 import { invalidRange } from './upload-fields.ts';
+
+/** Uploads that a process receives at the same time. */
+export const uploadsAtOnceMax = 32;
+
+/** Further uploads that wait for a place, and how long. */
+export const uploadsWaitingMax = 64;
+export const uploadWaitMs = 10_000;
 
 /** The uploads that this process receives: their clients decide how long they take. */
 export const uploads = new SharedLimit({

@@ -1,22 +1,18 @@
 import type { FileHandle } from 'node:fs/promises';
 import { join } from 'node:path';
 import { crc32 } from 'node:zlib';
-import { cacheTouchedSeconds } from '../limits.ts';
-import { cacheInlineBytesMax, cacheTouchMs, purgeSliceUrls } from './limits.ts';
-import type { CacheCounts, CachePurge } from '../cache-admin.ts';
-import { writeErrorOf } from '../../../core/log/folder/full-disk.ts';
 import { transact } from '../../../core/log/environment.ts';
-import { RecordStore, sizeOf, type TransactionTotals } from './record-store.ts';
-import type {
-  ResponseStorage,
-  CacheChange,
-  ListQuery,
-  ListedUrl,
-  NewContent,
-} from './response-storage.ts';
-import { openCacheDatabases, type CacheDatabases } from './environment.ts';
-import { contentFolder, createContentFiles, type ContentFiles } from './files.ts';
+import { writeErrorOf } from '../../../core/log/folder/full-disk.ts';
+import { KIB } from '../../../core/values/units.ts';
+import type { CacheCounts, CachePurge } from '../cache-admin.ts';
+import { cacheTouchedSeconds } from '../limits.ts';
+import { type CacheDatabases, openCacheDatabases } from './environment.ts';
+import { type ContentFiles, contentFolder, createContentFiles } from './files.ts';
+import { RecordStore, type TransactionTotals, sizeOf } from './record-store.ts';
 import {
+  type CacheEntry,
+  type StoredEntry,
+  type UrlRecord,
   beginEpoch,
   epochOf,
   isPurgedSince,
@@ -25,10 +21,23 @@ import {
   prefixKey,
   purgesSince,
   urlKey,
-  type CacheEntry,
-  type StoredEntry,
-  type UrlRecord,
 } from './record.ts';
+import type {
+  CacheChange,
+  ListQuery,
+  ListedUrl,
+  NewContent,
+  ResponseStorage,
+} from './response-storage.ts';
+
+/** Content up to this size is stored in the database, larger content in a file of its own. */
+const cacheInlineBytesMax = 32 * KIB;
+
+/** How often the uses of stored responses are recorded. */
+const cacheTouchMs = 5_000;
+
+/** URLs that a purge examines in one turn of the event loop. */
+const purgeSliceUrls = 500;
 
 /** The settings of a cache; `now` gives milliseconds since 1970. */
 interface CacheParts {

@@ -1,13 +1,15 @@
-import { evictedAtOnceMax } from './limits.ts';
 import type { CacheDatabases } from './environment.ts';
 import {
-  packRecord,
-  unpackRecord,
-  urlKey,
   type CacheEntry,
   type StoredEntry,
   type UrlRecord,
+  packRecord,
+  unpackRecord,
+  urlKey,
 } from './record.ts';
+
+/** Stored responses that are evicted in one turn of the event loop. */
+const evictedAtOnceMax = 500;
 
 /** The disk space of a stored response besides its content and its JSON. */
 const rowBytes = 512;

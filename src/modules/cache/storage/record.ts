@@ -1,8 +1,13 @@
 import { createHash } from 'node:crypto';
 import type { CachePurge } from '../cache-admin.ts';
 import type { CacheDatabases } from './environment.ts';
-import { cacheJournalMax, cacheUrlKeyCharactersMax } from './limits.ts';
 import { isSpellingOf } from './spelling.ts';
+
+/** A URL as a key of LMDB, whose keys end at 1,978 bytes. */
+const cacheUrlKeyCharactersMax = 1_800;
+
+/** Purges that are remembered for responses that were requested before them and arrive after. */
+const cacheJournalMax = 4_096;
 
 /** The members of a response that the storage uses. */
 export interface CacheEntry {

@@ -1,22 +1,32 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure, stoppingFailure } from '../../../core/values/failure.ts';
 import type { Databases } from '../../../core/log/databases.ts';
-import { copiedRows, putCopiedRows } from '../../../core/log/write/copied-rows.ts';
-import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
-import type { Reads } from '../../../core/log/store.ts';
-import { decodeEntry, type EntryContent, type Notice } from '../../../core/log/shared/entry.ts';
-import {
-  appliedAtOnceBytesMax,
-  appliedAtOnceMax,
-  entryTriesMax,
-  sharedProgressMs,
-  sharedRetryMs,
-  turnMs,
-} from '../../../core/log/limits.ts';
-import { putRecorded } from './recorded-puts.ts';
-import { hasValues } from '../../../core/log/shared/shared-values.ts';
+import { type EntryContent, type Notice, decodeEntry } from '../../../core/log/shared/entry.ts';
 import type { SharedEntry, SharedLog } from '../../../core/log/shared/shared-log.ts';
 import { memberOf, putSharedPlace, sharedPlace } from '../../../core/log/shared/shared-place.ts';
+import { hasValues } from '../../../core/log/shared/shared-values.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import { copiedRows, putCopiedRows } from '../../../core/log/write/copied-rows.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import { Failure, stoppingFailure } from '../../../core/values/failure.ts';
+import { putRecorded } from './recorded-puts.ts';
+
+/** Entries of a shared log that are applied at once … */
+const appliedAtOnceMax = 256;
+
+/** … and about how many bytes of them. */
+const appliedAtOnceBytesMax = 16 * 2 ** 20;
+
+/** How long a write waits while no entry comes, although the shared log has more. */
+const sharedProgressMs = 10_000;
+
+/** When a node tries to follow the shared log again after an error. */
+const sharedRetryMs = 1_000;
+
+/** How often it tries an entry that it cannot apply: another server may have it undamaged. */
+const entryTriesMax = 3;
+
+/** … and the others wait for it at most this long. */
+const turnMs = 15_000;
 
 interface SharedFollowerParts {
   readonly databases: Databases;

@@ -1,24 +1,27 @@
 import { ABORT } from 'lmdb';
-import { Failure, stoppingFailure } from '../../../core/values/failure.ts';
-import type { Databases } from '../../../core/log/databases.ts';
-import { commitBatchBytesMax, commitBatchMax, lossesMax } from '../../../core/log/limits.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
-import type { DecidedWrite, LogWriter } from '../../../core/log/write/commit.ts';
-import { transact } from '../../../core/log/environment.ts';
-import { putWrites } from '../../../core/log/write/write-puts.ts';
-import type { WritePlan } from '../../../core/log/write/write-plan.ts';
-import { storageFailure, type StoreCondition } from '../../../core/log/write/write-queue.ts';
 import { packClaim } from '../../../core/log/claims.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { transact } from '../../../core/log/environment.ts';
+import { commitBatchBytesMax, commitBatchMax } from '../../../core/log/limits.ts';
+import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
 import {
-  emptyContent,
-  encodeEntry,
   type EntryContent,
   type Notice,
+  emptyContent,
+  encodeEntry,
 } from '../../../core/log/shared/entry.ts';
-import { recordingDatabases } from './recorded-puts.ts';
-import type { SharedFollower } from './shared-follower.ts';
 import type { SharedLog } from '../../../core/log/shared/shared-log.ts';
 import { sharedPlace } from '../../../core/log/shared/shared-place.ts';
+import type { DecidedWrite, LogWriter } from '../../../core/log/write/commit.ts';
+import type { WritePlan } from '../../../core/log/write/write-plan.ts';
+import { putWrites } from '../../../core/log/write/write-puts.ts';
+import { type StoreCondition, storageFailure } from '../../../core/log/write/write-queue.ts';
+import { Failure, stoppingFailure } from '../../../core/values/failure.ts';
+import { recordingDatabases } from './recorded-puts.ts';
+import type { SharedFollower } from './shared-follower.ts';
+
+/** After this many appends in a row for which other nodes were faster, a node claims a turn … */
+export const lossesMax = 5;
 
 interface SharedWriterParts {
   readonly databases: Databases;

@@ -1,8 +1,16 @@
-import { Failure } from '../../../core/values/failure.ts';
+import { pause } from '../../../core/background/retry-loop.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
-import { taskSignMs, taskTakeOverMs, taskRetryMs } from '../../../core/log/limits.ts';
-import { pause } from '../../../core/background/retry-loop.ts';
+import { Failure } from '../../../core/values/failure.ts';
+
+/** How often a node that has a task of the cluster, such as deliveries, shows that it does it … */
+const taskSignMs = 5_000;
+
+/** … and after how long without a sign another one takes over. */
+export const taskTakeOverMs = 15_000;
+
+/** How often a node tries to get the turn of a task. */
+const taskRetryMs = 2_000;
 
 /** A task that one node of a cluster does at a time, and where the database `delivery` has it. */
 interface SharedTask {

@@ -1,12 +1,17 @@
-import { Failure } from '../../../core/values/failure.ts';
 import type { Databases } from '../../../core/log/databases.ts';
-import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
-import type { Reads } from '../../../core/log/store.ts';
 import { decodeEntry, emptyContent, encodeEntry } from '../../../core/log/shared/entry.ts';
-import { uploadedClaimsMax, uploadedCharactersMax } from '../../../core/log/limits.ts';
-import { allPuts } from './recorded-puts.ts';
 import type { SharedEntry, SharedLog } from '../../../core/log/shared/shared-log.ts';
 import { putSharedPlace } from '../../../core/log/shared/shared-place.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { allPuts } from './recorded-puts.ts';
+
+/** Characters of rows that one entry of an upload has, besides those of its last transaction … */
+const uploadedCharactersMax = 500_000;
+
+/** … and idempotency keys. */
+const uploadedClaimsMax = 5_000;
 
 /** How much of the history a shared log has. */
 interface Uploaded {

@@ -1,16 +1,18 @@
-import { ownLoginName } from '../../login/section.ts';
-import type { Login } from '../../login/login.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { keyNameCharactersMax } from '../../../core/values/limits.ts';
-import type { ApiKey, Scope } from '../../../core/values/key.ts';
-import type { LoginSession } from '../../login/login-session.ts';
 import type { LoggedDraft, Store } from '../../../core/log/store.ts';
-import { defineOperation } from '../../../core/operations/operation.ts';
-import type { ViewConfig } from '../../rules/operations/rule-view.ts';
 import { keyHash } from '../../../core/operations/keys/authenticate.ts';
-import { loginsListedMax } from '../../keys/limits.ts';
+import { defineOperation } from '../../../core/operations/operation.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { ApiKey, Scope } from '../../../core/values/key.ts';
+import { keyNameCharactersMax } from '../../../core/values/limits.ts';
+import type { LoginSession } from '../../login/login-session.ts';
+import type { Login } from '../../login/login.ts';
+import { ownLoginName } from '../../login/section.ts';
+import type { ViewConfig } from '../../rules/operations/rule-view.ts';
 import type { SessionStore } from './session-store.ts';
 import { newSession, newSessionSchema, overHttp } from './sessions.ts';
+
+/** Sessions of visitors in one answer of login.list. */
+const loginsListedMax = 1_000;
 
 /** The parts that the operations on the sessions of visitors need. */
 interface LoginParts {

@@ -1,9 +1,11 @@
 import { createCipheriv, createDecipheriv, hkdfSync } from 'node:crypto';
 import type { ChangeAuthor } from '../../../core/log/change.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { ApiKey } from '../../../core/values/key.ts';
-import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import { localSessionsMax } from '../../keys/limits.ts';
+
+/** The most sessions of a node with a centre, outside of its log; another one ends the oldest. */
+const localSessionsMax = 200;
 
 /** Reads keys and sessions of a node, and changes sessions. */
 export interface SessionStore extends Pick<Store, 'key' | 'keys' | 'keyByHash' | 'commit'> {

@@ -1,28 +1,33 @@
-import type { StaticOutput } from '../../../core/values/json/static.ts';
-import { boundsMembers } from '../../keys/key-bounds.ts';
-import { scopesSchema } from '../../keys/keys.ts';
-import type { Bounds } from '../../../core/values/bounds.ts';
 import type { FieldList } from '../../../core/http/reply.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
-import { hasScope, type ApiKey, type Scope } from '../../../core/values/key.ts';
-import type { Login } from '../../login/login.ts';
-import type { LoginSession } from '../../login/login-session.ts';
 import type { LoggedDraft } from '../../../core/log/store.ts';
-import {
-  defineOperation,
-  type Call,
-  type OperationResult,
-} from '../../../core/operations/operation.ts';
-import type { ViewConfig } from '../../rules/operations/rule-view.ts';
-import { keyHash, type Authenticate } from '../../../core/operations/keys/authenticate.ts';
-import { sealKey, type SessionStore } from './session-store.ts';
-import { sessionMs, sessionsPerKeyMax } from '../../keys/limits.ts';
+import { type Authenticate, keyHash } from '../../../core/operations/keys/authenticate.ts';
 import {
   isExpired,
   newSessionSecrets,
   sessionCookieName,
 } from '../../../core/operations/keys/session-token.ts';
+import {
+  type Call,
+  type OperationResult,
+  defineOperation,
+} from '../../../core/operations/operation.ts';
+import type { Bounds } from '../../../core/values/bounds.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { type ApiKey, type Scope, hasScope } from '../../../core/values/key.ts';
+import { boundsMembers } from '../../keys/key-bounds.ts';
+import { scopesSchema } from '../../keys/keys.ts';
+import type { LoginSession } from '../../login/login-session.ts';
+import type { Login } from '../../login/login.ts';
+import type { ViewConfig } from '../../rules/operations/rule-view.ts';
+import { type SessionStore, sealKey } from './session-store.ts';
+
+/** How long a session lasts after its sign-in. */
+export const sessionMs = 12 * 3_600_000;
+
+/** Open sessions of one key: another one ends the oldest. */
+export const sessionsPerKeyMax = 20;
 
 /** The parts that the operations on sessions need; `now` is in milliseconds since 1970. */
 interface SessionParts {

@@ -1,6 +1,9 @@
-import { syntaxFailure, type Directive } from '../directive.ts';
-import { inFile, ofFile, type IncludedText, type ReadIncluded } from '../include.ts';
-import { blockDepthMax, expandedDirectivesMax, includeDepthMax } from '../limits.ts';
+import { type Directive, syntaxFailure } from '../directive.ts';
+import { type IncludedText, type ReadIncluded, inFile, ofFile } from '../include.ts';
+import { blockDepthMax, includeDepthMax } from '../limits.ts';
+
+/** How many lines the snippets of a Caddyfile may expand to. */
+const expandedDirectivesMax = 100_000;
 
 interface Token {
   readonly text: string;

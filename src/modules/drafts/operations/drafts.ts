@@ -1,34 +1,38 @@
-import type { StaticOutput } from '../../../core/values/json/static.ts';
-import { draftStates, type DraftSchedule, type SiteDraft } from '../draft.ts';
-import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
 import { leavesRoom } from '../../../core/fair/shared-limit.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
-import { hasScope, type Caller } from '../../../core/values/key.ts';
+import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
 import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import { noSuchDraft, requireUnscheduled } from '../log/draft-store.ts';
-import { draftSeen, isSeenInTurns, openDraftSeen } from '../bounds.ts';
-import { identifyRequest } from '../../../core/operations/records/idempotency.ts';
-import { vkMember } from '../../../core/operations/records/schema.ts';
 import { authorise } from '../../../core/operations/execute.ts';
+import { listRowsDefault } from '../../../core/operations/limits.ts';
 import {
+  type Call,
+  type OperationResult,
   authorOf,
   changeAuthorOf,
   defineOperation,
-  type Call,
-  type OperationResult,
 } from '../../../core/operations/operation.ts';
-import { listRowsDefault } from '../../../core/operations/limits.ts';
-import { requireSeen } from './publish-plan.ts';
-import {
-  draftCommentCharactersMax,
-  draftNameCharactersMax,
-  draftNoteCharactersMax,
-  draftNotesMax,
-  draftRowsMax,
-  openDraftsMax,
-} from './limits.ts';
+import { identifyRequest } from '../../../core/operations/records/idempotency.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
 import { readInTurns, turnsOf } from '../../../core/operations/turns.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { type Caller, hasScope } from '../../../core/values/key.ts';
+import { draftSeen, isSeenInTurns, openDraftSeen } from '../bounds.ts';
+import { type DraftSchedule, type SiteDraft, draftStates } from '../draft.ts';
+import { noSuchDraft, requireUnscheduled } from '../log/draft-store.ts';
+import { draftRowsMax } from './limits.ts';
+import { requireSeen } from './publish-plan.ts';
+
+/** Open drafts at the same time. */
+const openDraftsMax = 1_000;
+
+/** Characters of the name of a draft, and of its comment. */
+const draftNameCharactersMax = 128;
+const draftCommentCharactersMax = 10_000;
+
+/** Comments on a draft, and characters of each. */
+const draftNotesMax = 200;
+const draftNoteCharactersMax = 4_000;
 
 /** The parts that the operations on drafts need. */
 export interface DraftParts {

@@ -1,9 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import type { DraftPreview, SiteDraft } from '../draft.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import { isDraftSeen, openDraftSeen } from '../bounds.ts';
 import { authorise } from '../../../core/operations/execute.ts';
 import { authorOf, changeAuthorOf, defineOperation } from '../../../core/operations/operation.ts';
 import {
@@ -12,9 +8,17 @@ import {
   reportResult,
 } from '../../../core/operations/records/commit-once.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { isDraftSeen, openDraftSeen } from '../bounds.ts';
+import type { DraftPreview, SiteDraft } from '../draft.ts';
 import { draftProperty } from './drafts.ts';
-import { draftPreviewsMax, previewSecondsDefault, previewSecondsMax } from './limits.ts';
+
+/** Previews of a draft at the same time, and how long each works. */
+const draftPreviewsMax = 100;
+const previewSecondsDefault = 7 * 86_400;
+const previewSecondsMax = 90 * 86_400;
 
 /** The parts that previews need. */
 interface PreviewParts {

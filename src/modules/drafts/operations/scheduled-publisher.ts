@@ -1,16 +1,21 @@
 import type { Task } from '../../../core/background/tasks.ts';
 import type { Config } from '../../../core/config/config.ts';
-import { waitingSchedule, type DraftSchedule, type SiteDraft } from '../draft.ts';
 import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
-import { Failure, failureFrom } from '../../../core/values/failure.ts';
-import { boundScopes, boundsOf, hasScope, type Scope } from '../../../core/values/key.ts';
-import type { Log } from '../../../core/report/log.ts';
 import { backgroundPollMs } from '../../../core/log/limits.ts';
-import { doInTurn } from '../../cluster/log/task-turn.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { scheduleLookMs, scheduleRowsMax } from './limits.ts';
-import { hasMoreRecords, requireFamilies, runPublish, type PublishRequest } from './publish.ts';
 import type { WriteReport } from '../../../core/operations/records/commit-once.ts';
+import type { Log } from '../../../core/report/log.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
+import { type Scope, boundScopes, boundsOf, hasScope } from '../../../core/values/key.ts';
+import { doInTurn } from '../../cluster/log/task-turn.ts';
+import { type DraftSchedule, type SiteDraft, waitingSchedule } from '../draft.ts';
+import { type PublishRequest, hasMoreRecords, requireFamilies, runPublish } from './publish.ts';
+
+/** How often the clock is looked at while a draft waits for its time: clocks can be moved. */
+const scheduleLookMs = 1_000;
+
+/** Rows of the log that are read to find whether a draft has changed; of more, drafts are read. */
+const scheduleRowsMax = 1_000;
 
 /** The dependencies of scheduled publications. */
 export interface ScheduleParts {

@@ -1,23 +1,28 @@
-import { eventOf, type WaymarkEvent } from '../../../core/log/events/event.ts';
 import type { Change } from '../../../core/log/change.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { sizeText } from '../../../core/values/units.ts';
+import { claimKey, packClaim, unpackClaim } from '../../../core/log/claims.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { seqMax, storedJson } from '../../../core/log/encoding.ts';
-import { outboxKeptMax, outboxTidiedMax } from '../../../core/log/limits.ts';
+import { type WaymarkEvent, eventOf } from '../../../core/log/events/event.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
-import { claimKey, packClaim, unpackClaim } from '../../../core/log/claims.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { sizeText } from '../../../core/values/units.ts';
 import {
-  eventInsert,
-  rowInsert,
   type Outbox,
   type OutboxClaim,
   type OutboxEntry,
   type OutboxMax,
   type RefusedEntries,
   type Settled,
+  eventInsert,
+  rowInsert,
 } from './outbox.ts';
-import type { Reads } from '../../../core/log/store.ts';
+
+/** Entries that the centre has stored and that are kept for the deliveries of hooks. */
+const outboxKeptMax = 1_000_000;
+
+/** Entries that are shortened in one transaction. */
+const outboxTidiedMax = 1_000;
 
 /** The seqs of queued events that are entries of the outbox begin after those of the log. */
 const outboxSeq = seqMax + 1;

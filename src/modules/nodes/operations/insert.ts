@@ -1,14 +1,16 @@
+import { type Call, authorOf, defineOperation } from '../../../core/operations/operation.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import type { Static, StaticInput } from '../../../core/values/json/static.ts';
-import { failureFrom, Failure } from '../../../core/values/failure.ts';
 import { hasScope } from '../../../core/values/key.ts';
 import { parseDateTime } from '../../../core/values/time.ts';
-import { eventInsert, rowInsert } from '../log/outbox.ts';
-import { authorOf, defineOperation, type Call } from '../../../core/operations/operation.ts';
-import { storeTakenEvent, type EventParts } from '../../webhooks/operations/events.ts';
 import type { RowParts } from '../../tables/rows/row-family.ts';
-import { storeTakenRow } from './taken-rows.ts';
+import { type EventParts, storeTakenEvent } from '../../webhooks/operations/events.ts';
+import { eventInsert, rowInsert } from '../log/outbox.ts';
 import { nodeProperties, requireNode } from './access.ts';
-import { takenEntriesMax } from './limits.ts';
+import { storeTakenRow } from './taken-rows.ts';
+
+/** Entries of an outbox in one request. */
+const takenEntriesMax = 1_000;
 
 const text = { type: 'string' } as const;
 

@@ -1,16 +1,21 @@
 import { Readable } from 'node:stream';
-import { contentPacket } from '../../rules/operations/get-content.ts';
-import { Failure } from '../../../core/values/failure.ts';
 import { catchUpTo } from '../../../core/log/catch-up.ts';
 import type { Store } from '../../../core/log/store.ts';
-import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
 import {
-  defineOperation,
   type OperationResult,
   type Packet,
+  defineOperation,
 } from '../../../core/operations/operation.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
+import { contentPacket } from '../../rules/operations/get-content.ts';
 import { nodeProperties, nodeProtocol, requireNode } from './access.ts';
-import { copyRowsAtOnce, feedRowsAtOnce } from './limits.ts';
+
+/** Rows of the log, and about how many characters of them, in one packet to a node … */
+const feedRowsAtOnce = { rows: 500, characters: 2 ** 20 };
+
+/** … and in one piece of a copy. */
+const copyRowsAtOnce = { rows: 2_000, characters: 2 ** 20 };
 
 const text = { type: 'string' } as const;
 const seq = { type: 'integer', minimum: 0 } as const;

@@ -1,11 +1,12 @@
-import type { StaticOutput } from '../../../core/values/json/static.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
-import type { OutboxEntry } from '../log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { defineOperation, type OperationDefinition } from '../../../core/operations/operation.ts';
-import { rowInsert } from '../log/outbox.ts';
-import { outboxChangedAtOnce } from './limits.ts';
+import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
+import { type OperationDefinition, defineOperation } from '../../../core/operations/operation.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { type OutboxEntry, rowInsert } from '../log/outbox.ts';
+
+/** Refused entries that one call changes. */
+const outboxChangedAtOnce = 1_000;
 
 const count = { type: 'integer', minimum: 0 } as const;
 const text = { type: 'string' } as const;

@@ -1,30 +1,34 @@
-import { instantMs } from '../../../core/values/time.ts';
 import type { Database } from 'lmdb';
+import type { Databases } from '../../../core/log/databases.ts';
+import { keyBytesMax, keyOf, storedJson } from '../../../core/log/encoding.ts';
+import {
+  type IndexEntry,
+  countAt,
+  exactValues,
+  greatestEntry,
+  wildcardValues,
+} from '../../../core/log/index-entries.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { isWildcardPath } from '../../../core/values/path.ts';
+import { instantMs } from '../../../core/values/time.ts';
 import {
-  matchingOrigin,
-  validityOf,
   type Candidate,
   type Rule,
   type RuleKind,
   type StoredRule,
   type Validity,
+  matchingOrigin,
+  validityOf,
 } from '../rule.ts';
-import type { Databases } from '../../../core/log/databases.ts';
-import { keyBytesMax, keyOf, storedJson } from '../../../core/log/encoding.ts';
-import {
-  rulesAtPlaceMax,
-  wildcardRulesOverPathMax,
-  wildcardsOverPathMax,
-} from '../../../core/log/limits.ts';
-import {
-  countAt,
-  exactValues,
-  greatestEntry,
-  wildcardValues,
-  type IndexEntry,
-} from '../../../core/log/index-entries.ts';
+
+/** Page rules at one origin and path, or with one wildcard of an origin. */
+export const rulesAtPlaceMax = 1_000;
+
+/** Wildcards of an origin that cover one path; matching reads only the longest of them … */
+export const wildcardsOverPathMax = 64;
+
+/** … and stops once they have this many rules together. */
+export const wildcardRulesOverPathMax = 1_000;
 
 type CandidateDatabases = Pick<Databases, 'exact' | 'wildcard'>;
 

@@ -1,28 +1,30 @@
-import { unixSpelling } from '../../../core/values/network/unix-socket.ts';
 import type { ErrorObject } from 'ajv';
 import formSchema from '../../../../public/engines/form.schema.json' with { type: 'json' };
 import htmlSchema from '../../../../public/engines/html.schema.json' with { type: 'json' };
 import templateSchema from '../../../../public/engines/template.schema.json' with { type: 'json' };
 import { unknownVariable, variableWords } from '../../../core/http/field-template.ts';
 import { wordsOfAjv } from '../../../core/operations/ajv.ts';
-import { parseAuthority } from '../../../core/values/network/authority.ts';
-import { nearestName } from '../../../core/values/nearest.ts';
-import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';
+import { problemsMax, waitingMembersMax } from '../../../core/operations/limits.ts';
+import { createValidators } from '../../../core/operations/schema-validators.ts';
 import { conditionTypes } from '../../../core/pipeline/conditions/table.ts';
-import { renderWhenProblems } from '../../breadcrumbs/render-when.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
-import { kindSchemas, sourceWords } from './kind-schemas.ts';
-import { checkIntervalMax, checkIntervalMin } from '../../../core/values/limits.ts';
 import type { Problem, ProblemReason } from '../../../core/values/failure.ts';
-import { isTarget, type RuleKind } from '../rule.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
+import { checkIntervalMax, checkIntervalMin } from '../../../core/values/limits.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
+import { parseAuthority } from '../../../core/values/network/authority.ts';
+import { unixSpelling } from '../../../core/values/network/unix-socket.ts';
 import { durationMs } from '../../../core/values/units.ts';
+import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';
+import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
+import { renderWhenProblems } from '../../breadcrumbs/render-when.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
 import { isNeverSet } from '../../proxy/request-fields.ts';
 import { isNeverPassed } from '../../proxy/response-fields.ts';
-import { problemsMax, waitingMembersMax } from '../../../core/operations/limits.ts';
-import { fetchTimeoutMsMax } from './limits.ts';
-import { createValidators } from '../../../core/operations/schema-validators.ts';
+import { type RuleKind, isTarget } from '../rule.ts';
+import { kindSchemas, sourceWords } from './kind-schemas.ts';
+
+/** The longest `timeout` of a page rule. */
+const fetchTimeoutMsMax = 24 * 3_600_000;
 
 /** The schemas of enginedata by engine: those that the engines' documentation shows. */
 export const engineSchemas: ReadonlyMap<string, JsonObject> = new Map<string, JsonObject>([

@@ -1,27 +1,35 @@
-import { numberOf } from '../../../core/values/json/exact-number.ts';
-import { isAssetName } from '../../assets/asset.ts';
-import { parseMediaType } from '../../../core/http/representation/mediatype.ts';
-import { parseOrigin } from '../../../core/values/network/authority.ts';
-import { isBreadcrumbKey, ruleKinds, type RuleKind } from '../rule.ts';
-import { parseExactDateTime, parseNamedMoment, storedMoment } from '../../../core/values/time.ts';
-import type { NamedMoment } from '../../../core/values/time.ts';
-import { momentCharactersMax } from '../../drafts/operations/limits.ts';
-import { Failure, failureFrom, type ProblemReason } from '../../../core/values/failure.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import { customHeadersMax } from '../../../core/config/limits.ts';
-import { kindSchemas } from './kind-schemas.ts';
-import { engineSchemas } from './enginedata.ts';
 import { answerFieldName, fieldValue } from '../../../core/config/headers.ts';
+import { customHeadersMax } from '../../../core/config/limits.ts';
 import { plainName } from '../../../core/config/values.ts';
 import { unknownVariable, variableWords } from '../../../core/http/field-template.ts';
-import {
-  contentBytesMax,
-  enginedataBytesMax,
-  ruleHeadersBytesMax,
-  wildcardPathBytesMax,
-} from './limits.ts';
+import { parseMediaType } from '../../../core/http/representation/mediatype.ts';
+import { Failure, type ProblemReason, failureFrom } from '../../../core/values/failure.ts';
+import { numberOf } from '../../../core/values/json/exact-number.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../../core/values/limits.ts';
+import { parseOrigin } from '../../../core/values/network/authority.ts';
 import { canonicalPath, encodeNonAscii } from '../../../core/values/path.ts';
+import {
+  type NamedMoment,
+  parseExactDateTime,
+  parseNamedMoment,
+  storedMoment,
+} from '../../../core/values/time.ts';
+import { KIB, MIB } from '../../../core/values/units.ts';
+import { isAssetName } from '../../assets/asset.ts';
+import { momentCharactersMax } from '../../drafts/operations/limits.ts';
+import { type RuleKind, isBreadcrumbKey, ruleKinds } from '../rule.ts';
+import { engineSchemas } from './enginedata.ts';
+import { kindSchemas } from './kind-schemas.ts';
+import { contentBytesMax } from './limits.ts';
+
+const enginedataBytesMax = MIB;
+
+/** The `headers` of a rule. */
+const ruleHeadersBytesMax = 16 * KIB;
+
+/** A wildcard path is a key of LMDB, whose keys end at 1,978 bytes. */
+const wildcardPathBytesMax = KIB;
 
 /** The properties of a write that decide whether a value is valid. */
 export interface Placing {

@@ -1,6 +1,11 @@
-import type { StoredRule } from '../rule.ts';
 import type { Reads, Store } from '../../../core/log/store.ts';
-import { timeNoticeRulesMax, timeNoticeWaitMsMax } from './limits.ts';
+import type { StoredRule } from '../rule.ts';
+
+/** How long a subscriber to the moments of page rules waits before it reads the clock again. */
+const timeNoticeWaitMsMax = 60_000;
+
+/** Page rules of one moment that a subscriber looks at; for more, it counts as concerned. */
+const timeNoticeRulesMax = 100;
 
 /** What the notices read, and the clock in milliseconds since 1970. */
 export interface TimedLog {

@@ -1,18 +1,20 @@
-import { isRuleInside } from '../../../core/values/bounds.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
-import { ruleKinds } from '../rule.ts';
-import { namedMoment } from '../../../core/values/time.ts';
 import type { Reads, RuleTime } from '../../../core/log/store.ts';
-import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import {
   listCharactersMax,
   listRowsDefault,
   listRowsMax,
 } from '../../../core/operations/limits.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
+import { isRuleInside } from '../../../core/values/bounds.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import { namedMoment } from '../../../core/values/time.ts';
+import { momentCharactersMax } from '../../drafts/operations/limits.ts';
+import { ruleKinds } from '../rule.ts';
 import { limitOf } from './fields.ts';
-import { timesExaminedMax } from './limits.ts';
+
+/** Times of page rules that one page of userinterface.times looks at. */
+const timesExaminedMax = 10_000;
 
 /** A moment, the name of a field and an id. */
 const cursorCharactersMax = 100;

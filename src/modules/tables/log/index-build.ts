@@ -1,13 +1,15 @@
-import { comparedValue } from '../row.ts';
-import { tableIndexes, type StoredTable, type TableIndexes } from '../table.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
-import { indexBuildRowsMax } from '../../../core/log/limits.ts';
-import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
 import type { IndexBuild, Reads, RowStep, Store, TableCounts } from '../../../core/log/store.ts';
+import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import { comparedValue } from '../row.ts';
+import { type StoredTable, type TableIndexes, tableIndexes } from '../table.ts';
 import { indexKey, keyPrefix, prefixEnd, wordKey } from './index-key.ts';
 import { buildKey, packWord, searchIndex, startedBuild } from './row-entries.ts';
 import { rowWords } from './words.ts';
+
+/** Rows that one transaction adds to an index that is being built: a request waits for it. */
+export const indexBuildRowsMax = 2_000;
 
 /** The name in `meta` of the rules by which words were found. */
 const wordRules = 'words';

@@ -1,12 +1,14 @@
 import { hash } from 'node:crypto';
 import {
+  type ExactNumber,
   decimalOf,
   doublesOf,
   isExactNumber,
-  type ExactNumber,
 } from '../../../core/values/json/exact-number.ts';
-import { rankOf, type Scalar } from '../row.ts';
-import { indexedStringBytesMax } from '../../../core/log/limits.ts';
+import { type Scalar, rankOf } from '../row.ts';
+
+/** Bytes of a string that decide its place in an index. */
+const indexedStringBytesMax = 400;
 
 /**
  * Keys of the databases of tables and rows: the name of the table, then what the database orders

@@ -1,19 +1,23 @@
-import { Failure } from '../../../core/values/failure.ts';
-import type { StoredRow } from '../row.ts';
-import { tableIndexes, type StoredTable } from '../table.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
-import {
-  searchPrefixWordsMax,
-  searchRankedRowsMax,
-  searchSliceRows,
-  searchWordsMax,
-} from '../../../core/log/limits.ts';
+import { searchSliceRows } from '../../../core/log/limits.ts';
 import type { SearchOptions, SearchStep, TableCounts } from '../../../core/log/store.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { StoredRow } from '../row.ts';
+import { type StoredTable, tableIndexes } from '../table.ts';
 import { keyPrefix, prefixEnd, wordKey } from './index-key.ts';
 import { unpackWord } from './row-entries.ts';
 import { tableCounts } from './table-reads.ts';
 import { rowWords, wordsOf } from './words.ts';
+
+/** Words of a search. */
+const searchWordsMax = 16;
+
+/** Words that begin with the last word of a search. */
+const searchPrefixWordsMax = 200;
+
+/** Rows that a search ranks, the newest; older ones with the same words are not found … */
+const searchRankedRowsMax = 50_000;
 
 type SearchedDatabases = Pick<Databases, 'row' | 'rowword' | 'tablecount'>;
 

@@ -1,12 +1,14 @@
 import { LRUCache } from 'lru-cache';
-import type { StoredTable } from '../table.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
-import { tablesRememberedMax } from '../../../core/log/limits.ts';
-import { foldRows, foldTable } from '../../../core/log/write/fold.ts';
 import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
+import { foldRows, foldTable } from '../../../core/log/write/fold.ts';
+import type { StoredTable } from '../table.ts';
 import { keyPrefix, prefixEnd } from './index-key.ts';
 import { buildKey } from './row-entries.ts';
+
+/** Tables whose definitions are in the cache. */
+const tablesRememberedMax = 1_000;
 
 type TableReads = Pick<
   Reads,

@@ -1,9 +1,13 @@
 import type { Row } from '../row.ts';
-import {
-  searchedCharactersMax,
-  wordCharactersMax,
-  wordsPerFieldMax,
-} from '../../../core/log/limits.ts';
+
+/** Characters of a field that text search reads … */
+const searchedCharactersMax = 100_000;
+
+/** … words of them … */
+const wordsPerFieldMax = 10_000;
+
+/** … and characters of each. */
+const wordCharactersMax = 64;
 
 /** The words of a row: how often each occurs, and how many there are. */
 interface RowWords {

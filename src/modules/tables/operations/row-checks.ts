@@ -3,12 +3,17 @@ import { isAborted } from '../../../core/background/retry-loop.ts';
 import type { Task } from '../../../core/background/tasks.ts';
 import { backgroundPollMs } from '../../../core/log/limits.ts';
 import type { LoggedDraft, Store } from '../../../core/log/store.ts';
-import type { Log } from '../../../core/report/log.ts';
-import type { StoredTable } from '../table.ts';
 import { examinedRecords } from '../../../core/operations/records/list.ts';
+import type { Log } from '../../../core/report/log.ts';
 import { rowTable } from '../rows/compiled-tables.ts';
-import { rowsCheckedAtOnce } from './limits.ts';
+import type { StoredTable } from '../table.ts';
 import { rowCorrection } from './schema-change.ts';
+
+/**
+ * Rows that are checked in one turn of the event loop, and moved by at most one transaction; a long
+ * row counts as several.
+ */
+export const rowsCheckedAtOnce = 100;
 
 /** The progress of a check of the rows of a table. */
 export interface RowCheckProgress {

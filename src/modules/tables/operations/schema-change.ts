@@ -1,21 +1,23 @@
 import { createHash } from 'node:crypto';
-import { mergeFields } from '../../../core/log/change.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import {
-  canonicalJson,
-  sameJson,
-  type Json,
-  type JsonObject,
-} from '../../../core/values/json/json.ts';
-import type { Row } from '../row.ts';
-import type { TableDefinition } from '../table.ts';
 import type { WorkTurns } from '../../../core/fair/turns.ts';
+import { mergeFields } from '../../../core/log/change.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import { compileTable, type CompiledTable } from '../compiled-table.ts';
 import type { RecordParts, ReviewedEdit } from '../../../core/operations/records/family.ts';
 import { fieldsOf, placeRecord } from '../../../core/operations/records/placement.ts';
 import { readInTurns } from '../../../core/operations/turns.ts';
-import { reportedRowsMax } from './limits.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import {
+  type Json,
+  type JsonObject,
+  canonicalJson,
+  sameJson,
+} from '../../../core/values/json/json.ts';
+import { type CompiledTable, compileTable } from '../compiled-table.ts';
+import type { Row } from '../row.ts';
+import type { TableDefinition } from '../table.ts';
+
+/** Rows that the report of a schema change lists; it counts the others. */
+const reportedRowsMax = 20;
 
 /** The effect of a change of a schema on the rows of a table. */
 export interface SchemaEffect {

@@ -1,12 +1,5 @@
-import { differingNames } from '../../../core/operations/records/shown.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { parseJson } from '../../../core/values/json/exact-number.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import type { StoredTable, TableDefinition } from '../table.ts';
-import { foldTable } from '../../../core/log/write/fold.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import { parseDefinition, type DefinitionMistake } from '../definition.ts';
-import { definitionFields } from '../definition.ts';
+import { foldTable } from '../../../core/log/write/fold.ts';
 import { unknownField } from '../../../core/operations/problems.ts';
 import type {
   RecordFamily,
@@ -15,14 +8,22 @@ import type {
   StoredRecord,
 } from '../../../core/operations/records/family.ts';
 import {
+  type FieldWrite,
   fieldsOf,
   placeRecord,
   requireSize,
-  type FieldWrite,
 } from '../../../core/operations/records/placement.ts';
-import { tableBytesMax } from './limits.ts';
+import { differingNames } from '../../../core/operations/records/shown.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { parseJson } from '../../../core/values/json/exact-number.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
+import { type DefinitionMistake, definitionFields, parseDefinition } from '../definition.ts';
+import type { StoredTable, TableDefinition } from '../table.ts';
 import { reviewSchemaChange } from './schema-change.ts';
 import { schemaChangeReport, tableSchema } from './table-schema.ts';
+
+/** Bytes of the JSON of a definition. */
+const tableBytesMax = 1_200_000;
 
 /** The parts that the operations on tables need. */
 export interface TableParts extends RecordParts {

@@ -1,8 +1,10 @@
-import { addressNetwork } from '../../../core/values/network/cidr.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { takeAll, type TokenCounter } from '../../../core/fair/token-buckets.ts';
+import { type TokenCounter, takeAll } from '../../../core/fair/token-buckets.ts';
 import type { Metric } from '../../../core/report/metrics.ts';
-import { anonymousWritesPerMinuteMax } from './limits.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { addressNetwork } from '../../../core/values/network/cidr.ts';
+
+/** Writes without a key or user that one address may send in a minute. */
+export const anonymousWritesPerMinuteMax = 30;
 
 /** Limits the writes of callers without a key or user, and counts the discarded ones. */
 export interface AnonymousWrites {

@@ -1,12 +1,17 @@
-import { Failure } from '../../../core/values/failure.ts';
-import { comparedValue, compareScalars, sameScalar, type Row, type Scalar } from '../row.ts';
-import { isInstant } from '../table.ts';
 import type { IndexRange, Reads } from '../../../core/log/store.ts';
 import type { RecordStep } from '../../../core/operations/records/family.ts';
 import { examinedRecords } from '../../../core/operations/records/list.ts';
-import { comparedRowsMax, sortedRowsMax } from './limits.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { type Row, type Scalar, compareScalars, comparedValue, sameScalar } from '../row.ts';
+import { isInstant } from '../table.ts';
 import type { RowCondition } from './row-conditions.ts';
 import { storedRow } from './row-steps.ts';
+
+/** Rows of each condition that are counted to find the one with the fewest. */
+const comparedRowsMax = 2_000;
+
+/** Rows that a list reads and sorts at once, where a condition has no more in the whole table. */
+export const sortedRowsMax = 1_000;
 
 /** The field that sorts the list, by its index. */
 export interface SortOrder {

@@ -1,24 +1,30 @@
+import type { IndexRange } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import {
-  isJsonObject,
-  isNested,
   type Json,
   type JsonObject,
+  isJsonObject,
+  isNested,
 } from '../../../core/values/json/json.ts';
+import type { TableField } from '../compiled-table.ts';
 import {
-  comparedValue,
-  compareScalars,
-  rankOf,
-  sameScalar,
   type Row,
   type Scalar,
+  compareScalars,
+  comparedValue,
+  rankOf,
+  sameScalar,
 } from '../row.ts';
 import { isInstant, tableIndexes } from '../table.ts';
-import type { IndexRange } from '../../../core/log/store.ts';
-import type { TableField } from '../compiled-table.ts';
 import type { RowTable } from './compiled-tables.ts';
-import { inValuesMax, shownValueCharactersMax, whereFieldsMax } from './limits.ts';
+import { shownValueCharactersMax } from './limits.ts';
 import { valueFromText } from './row-placement.ts';
+
+/** Values of one `in`. */
+const inValuesMax = 100;
+
+/** Fields of one `where`. */
+const whereFieldsMax = 16;
 
 /** A condition on one field: ranges of its index, of which a value has to be in one. */
 export interface RowCondition {

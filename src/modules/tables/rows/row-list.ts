@@ -1,23 +1,29 @@
-import { Failure } from '../../../core/values/failure.ts';
-import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
-import { comparedValue, compareScalars, type Row } from '../row.ts';
-import { isInstant } from '../table.ts';
 import type { WorkTurns } from '../../../core/fair/turns.ts';
 import { searchSliceRows } from '../../../core/log/limits.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { ruleCharacters } from '../../../core/operations/limits.ts';
-import { examinedRecords } from '../../../core/operations/records/list.ts';
 import type {
   ListSelection,
   ListSteps,
   RecordStep,
   StoredRecord,
 } from '../../../core/operations/records/family.ts';
-import { rowTable, type RowTable } from './compiled-tables.ts';
-import { unusableCursor, walkIndexes, type SortOrder } from './index-walk.ts';
-import { countedRowsMax, examinedRowsThenMax, sortedRowsThenMax } from './limits.ts';
+import { examinedRecords } from '../../../core/operations/records/list.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
+import { type Row, compareScalars, comparedValue } from '../row.ts';
+import { isInstant } from '../table.ts';
+import { type RowTable, rowTable } from './compiled-tables.ts';
+import { type SortOrder, unusableCursor, walkIndexes } from './index-walk.ts';
+import { type RowCondition, indexedField, parseWhere } from './row-conditions.ts';
 import { rowSteps, storedRow } from './row-steps.ts';
-import { indexedField, parseWhere, type RowCondition } from './row-conditions.ts';
+
+/** Rows of the past that a list with an order sorts at once, and reads for that. */
+const sortedRowsThenMax = 10_000;
+const examinedRowsThenMax = 100_000;
+
+/** Rows that `count` counts one by one; a larger number is reported as a minimum. */
+const countedRowsMax = 100_000;
 
 /** JSON Schemas of the filters of a list of rows. */
 export const rowFilters: Readonly<Record<string, JsonObject>> = {

@@ -1,17 +1,20 @@
-import { Failure } from '../../../core/values/failure.ts';
-import { numberOf } from '../../../core/values/json/exact-number.ts';
-import { objectOf, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import type { Row } from '../row.ts';
-import type { CompiledTable, TableField } from '../compiled-table.ts';
 import {
-  placeRecord,
-  requireSize,
   type FieldValues,
   type FieldWrite,
   type Named,
   type PlacedField,
+  placeRecord,
+  requireSize,
 } from '../../../core/operations/records/placement.ts';
-import { rowBytesMax } from './limits.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { numberOf } from '../../../core/values/json/exact-number.ts';
+import { type Json, type JsonObject, objectOf } from '../../../core/values/json/json.ts';
+import { MIB } from '../../../core/values/units.ts';
+import type { CompiledTable, TableField } from '../compiled-table.ts';
+import type { Row } from '../row.ts';
+
+/** JSON bytes of a row. */
+const rowBytesMax = 4 * MIB;
 
 /** Names of fields that only the server writes. */
 const serverFields = ['table'];

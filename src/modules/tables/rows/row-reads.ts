@@ -1,37 +1,39 @@
-import type { StaticOutput } from '../../../core/values/json/static.ts';
-import type { Json, JsonObject } from '../../../core/values/json/json.ts';
-import { fieldOf, type Row } from '../row.ts';
-import { jsonDigest } from '../../../core/values/json/prepared-json.ts';
-import { tableIndexes } from '../table.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import type { TableField } from '../compiled-table.ts';
 import { listRowsMax } from '../../../core/operations/limits.ts';
-import { defineOperation, type Call } from '../../../core/operations/operation.ts';
+import { type Call, defineOperation } from '../../../core/operations/operation.ts';
 import {
+  type FamilyCall,
+  type RecordFamily,
   familyFor,
   findRecord,
   namedId,
-  type FamilyCall,
-  type RecordFamily,
 } from '../../../core/operations/records/family.ts';
 import { examinedRecords, listPage } from '../../../core/operations/records/list.ts';
 import { asOfProperty, seqOfMoment } from '../../../core/operations/records/moment.ts';
 import { etagOfDigest, noSuchRecord, recordView } from '../../../core/operations/records/read.ts';
 import { namingMembers } from '../../../core/operations/records/schema.ts';
 import { readInTurns } from '../../../core/operations/turns.ts';
-import { accessTo, mayAccess, type TableAccess } from './access.ts';
+import type { Json, JsonObject } from '../../../core/values/json/json.ts';
+import { jsonDigest } from '../../../core/values/json/prepared-json.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import type { TableField } from '../compiled-table.ts';
+import { type Row, fieldOf } from '../row.ts';
+import { tableIndexes } from '../table.ts';
+import { type TableAccess, accessTo, mayAccess } from './access.ts';
 import { rowTable, withoutHidden } from './compiled-tables.ts';
-import { referenceChoicesMax } from './limits.ts';
 import {
-  openTable,
-  rowFamily,
-  visibleReference,
   type ReferenceReads,
   type RowParts,
   type TableCall,
+  openTable,
+  rowFamily,
+  visibleReference,
 } from './row-family.ts';
 import { countMembers, rowFilters } from './row-list.ts';
 import { rowPart } from './row-schema.ts';
+
+/** Rows that a reference lists as choices for a form. */
+const referenceChoicesMax = 200;
 
 const text = { type: 'string' } as const;
 const shownRow: JsonObject = {

@@ -1,25 +1,28 @@
-import { parseJson } from '../../../core/values/json/exact-number.ts';
 import { mkdtemp, rm, statfs } from 'node:fs/promises';
 import { join } from 'node:path';
 import { open } from 'lmdb';
 import type { Change } from '../../../core/log/change.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { megabytes } from '../../../core/values/units.ts';
-import { environmentOptions, openDatabases, type Databases } from '../../../core/log/databases.ts';
+import { type Databases, environmentOptions, openDatabases } from '../../../core/log/databases.ts';
 import { errorReason } from '../../../core/log/folder/data-folder.ts';
 import { isDiskFull, silenceDiskFullErrors } from '../../../core/log/folder/full-disk.ts';
-import { verifyFoldCharacters, verifyFoldRows } from '../../../core/log/limits.ts';
+import { createReads } from '../../../core/log/reads.ts';
+import type { Difference, Reads } from '../../../core/log/store.ts';
 import {
+  type CopiedRow,
   planCopy,
   transactionsOf,
   unlimitedReads,
-  type CopiedRow,
 } from '../../../core/log/write/copied-rows.ts';
 import type { WritePlan } from '../../../core/log/write/write-plan.ts';
 import { putWrites } from '../../../core/log/write/write-puts.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { parseJson } from '../../../core/values/json/exact-number.ts';
+import { MIB, megabytes } from '../../../core/values/units.ts';
 import { completeIndexes } from '../../tables/log/index-build.ts';
-import { createReads } from '../../../core/log/reads.ts';
-import type { Difference, Reads } from '../../../core/log/store.ts';
+
+/** … and changes, with their characters, that are folded in one transaction of a verification. */
+const verifyFoldRows = 2_000;
+const verifyFoldCharacters = 4 * MIB;
 
 /** What a pass has found in some entries, which it looked at in one turn of the event loop. */
 export interface Slice {

@@ -1,5 +1,7 @@
-import { attemptsMax } from '../../../core/log/limits.ts';
 import type { QueueKey } from './deliveries.ts';
+
+/** The highest number of attempts that is recorded for one message. */
+const attemptsMax = 65_535;
 
 /** The greatest n, and the greatest time in milliseconds, that keys have room for. */
 const uint48Max = 2 ** 48 - 1;

@@ -1,17 +1,23 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { Failure } from '../../../core/values/failure.ts';
-import type { Node } from '../hook.ts';
 import type { Databases } from '../../../core/log/databases.ts';
-import { appliedMsMax, appliedPollMs, dispatchRowsMax } from '../../../core/log/limits.ts';
-import { deliveryTask, putSign, type TaskTurn } from '../../cluster/log/task-turn.ts';
+import { dispatchRowsMax } from '../../../core/log/limits.ts';
+import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
 import type { Reads } from '../../../core/log/store.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { type TaskTurn, deliveryTask, putSign } from '../../cluster/log/task-turn.ts';
+import type { Node } from '../hook.ts';
 import { putAttempt, putBatch } from './attempts.ts';
 import type { Deliveries, DispatchResult } from './deliveries.ts';
 import { createDeliveryReads } from './delivery-reads.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
 import { putDispatch } from './dispatch.ts';
 import { putReplayed } from './replay.ts';
 import { removeExpired } from './retention.ts';
+
+/** How long a change of a hook waits until the deliverer has applied it. */
+const appliedMsMax = 5_000;
+
+/** How often that is checked. */
+const appliedPollMs = 5;
 
 /** `newId` makes the name of a writer. */
 interface DeliveryLogParts {

@@ -1,15 +1,20 @@
 import type { Change } from '../../../core/log/change.ts';
-import { eventOf, type WaymarkEvent } from '../../../core/log/events/event.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { storedJson } from '../../../core/log/encoding.ts';
-import { oldestExaminedMax, waitingCountedMax } from '../../../core/log/limits.ts';
-import { entryEvent, entryOfSeq } from '../../nodes/log/outbox-entries.ts';
+import { type WaymarkEvent, eventOf } from '../../../core/log/events/event.ts';
 import { rowBytes } from '../../../core/log/reads.ts';
+import { entryEvent, entryOfSeq } from '../../nodes/log/outbox-entries.ts';
 import { latestAttempt } from './attempts.ts';
 import type { AttemptRecord, Deliveries, DueMessage, Outage, QueueKey } from './deliveries.ts';
 import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
-import { messagesIn, messageWith } from './replay.ts';
+import { messageWith, messagesIn } from './replay.ts';
 import { hasExpired } from './retention.ts';
+
+/** Up to this number, the messages of a hook that wait for a retry are counted. */
+const waitingCountedMax = 1_000;
+
+/** Messages at either end of a queue that are examined to find the oldest one. */
+const oldestExaminedMax = 16;
 
 /** The reads among Deliveries. */
 type DeliveryReads = Pick<

@@ -1,19 +1,20 @@
 import type { Change, Family } from '../../../core/log/change.ts';
-import { derivedEventType, eventOf, type WaymarkEvent } from '../../../core/log/events/event.ts';
-import { isDeliveredOn, type Node, type StoredHook } from '../hook.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { storedJson } from '../../../core/log/encoding.ts';
-import {
-  dispatchCharactersMax,
-  dispatchComparedMax,
-  dispatchEntriesMax,
-  dispatchRowsMax,
-} from '../../../core/log/limits.ts';
-import { entryEvent, newestEntry } from '../../nodes/log/outbox-entries.ts';
+import { type WaymarkEvent, derivedEventType, eventOf } from '../../../core/log/events/event.ts';
+import { dispatchRowsMax } from '../../../core/log/limits.ts';
 import type { Reads } from '../../../core/log/store.ts';
+import { MIB } from '../../../core/values/units.ts';
+import { entryEvent, newestEntry } from '../../nodes/log/outbox-entries.ts';
+import { type Node, type StoredHook, isDeliveredOn } from '../hook.ts';
 import type { DispatchResult, QueueKey } from './deliveries.ts';
 import { eventKey } from './delivery-keys.ts';
 import { putReplayJob } from './replay.ts';
+
+/** Comparisons of events with hooks in one transaction of a dispatch. */
+export const dispatchComparedMax = 10_000;
+const dispatchCharactersMax = 4 * MIB;
+const dispatchEntriesMax = 4_000;
 
 /**
  * Puts the next events of the log after a seq into the queues of the hooks that get them, and

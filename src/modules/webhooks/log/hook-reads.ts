@@ -1,11 +1,16 @@
-import { parseJson } from '../../../core/values/json/exact-number.ts';
 import { LRUCache } from 'lru-cache';
-import { anyEvent, type HookSecret, type StoredHook } from '../hook.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
-import { hooksRememberedCharactersMax, listedHooksCharacters } from '../../../core/log/limits.ts';
-import { foldHook, foldRows } from '../../../core/log/write/fold.ts';
 import type { Reads } from '../../../core/log/store.ts';
+import { foldHook, foldRows } from '../../../core/log/write/fold.ts';
+import { parseJson } from '../../../core/values/json/exact-number.ts';
+import { type HookSecret, type StoredHook, anyEvent } from '../hook.ts';
+
+/** Characters of the hooks in the cache by event type … */
+const hooksRememberedCharactersMax = 32 * 2 ** 20;
+
+/** … and the overhead of each entry, so that types without hooks are limited too. */
+const listedHooksCharacters = 256;
 
 type HookReads = Pick<
   Reads,

@@ -1,10 +1,12 @@
 import type { Change } from '../../../core/log/change.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { storedJson } from '../../../core/log/encoding.ts';
-import { replayMessagesMax } from '../../../core/log/limits.ts';
 import { latestAttempt } from './attempts.ts';
 import type { AttemptRecord, QueueKey, ReplayRange } from './deliveries.ts';
 import { attemptKey, dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';
+
+/** Messages that a replay makes due again in one transaction. */
+const replayMessagesMax = 500;
 
 /** A running replay, with the rest of its range. */
 type Job = ReplayRange & { readonly queue: QueueKey };

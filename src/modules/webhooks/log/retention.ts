@@ -1,9 +1,11 @@
 import type { Databases } from '../../../core/log/databases.ts';
-import { expiredAtOnceMax } from '../../../core/log/limits.ts';
 import { storedAt } from '../../../core/log/reads.ts';
 import { latestAttempt } from './attempts.ts';
 import type { AttemptRecord, QueueKey } from './deliveries.ts';
 import { dueKey, eventKey, nOf, queueRange } from './delivery-keys.ts';
+
+/** Expired messages that are deleted in one transaction. */
+const expiredAtOnceMax = 500;
 
 /** The number of removed messages of a hook: finished ones, and events that were not delivered. */
 interface Expired {

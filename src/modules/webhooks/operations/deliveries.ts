@@ -1,14 +1,20 @@
-import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { batchId } from '../../../core/log/events/event.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { hasScope, type Caller } from '../../../core/values/key.ts';
-import { isJsonObject } from '../../../core/values/json/json.ts';
-import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
-import { deliveriesExaminedMax, listedAnswerCharactersMax } from './limits.ts';
-import { attemptOutcomes, type NumberedAttempt, type QueueKey } from '../log/deliveries.ts';
 import type { Store } from '../../../core/log/store.ts';
+import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { isJsonObject } from '../../../core/values/json/json.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { type Caller, hasScope } from '../../../core/values/key.ts';
+import { KIB } from '../../../core/values/units.ts';
+import { type NumberedAttempt, type QueueKey, attemptOutcomes } from '../log/deliveries.ts';
 import { noSuchHook } from './hook-family.ts';
+
+/** Attempts that are examined for one page of a list. */
+const deliveriesExaminedMax = 10_000;
+
+/** Characters of an answer in the list of attempts; the answer for one message has all of it. */
+const listedAnswerCharactersMax = KIB;
 
 const integer = { type: 'integer' } as const;
 

@@ -1,24 +1,28 @@
-import type { StaticOutput } from '../../../core/values/json/static.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { isHookHeader, type Hook } from '../hook.ts';
-import type { NumberedAttempt } from '../log/deliveries.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { batchBody, cacheEventTexts, eachBody } from '../message.ts';
-import { isSecretField, maskedValue } from '../attempt.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { KIB } from '../../../core/values/units.ts';
+import { isSecretField, maskedValue } from '../attempt.ts';
+import { type Hook, isHookHeader } from '../hook.ts';
+import type { NumberedAttempt } from '../log/deliveries.ts';
+import { batchBody, cacheEventTexts, eachBody } from '../message.ts';
 import {
-  attemptFacts,
-  isMade,
   type MadeAttempt,
+  attemptFacts,
   attemptProperties,
+  isMade,
   messageProperties,
   messageView,
   nextAttemptMember,
   queueOf,
   requireHookScope,
 } from './deliveries.ts';
-import { shownAttemptsMax, shownBodyCharactersMax } from './limits.ts';
 import { placesOfDelivery } from './replay.ts';
+
+/** Characters of a body in the answer for one message, and its attempts, the newest. */
+const shownBodyCharactersMax = 64 * KIB;
+const shownAttemptsMax = 100;
 
 const headers = (description: string) =>
   ({

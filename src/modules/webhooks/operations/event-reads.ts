@@ -1,16 +1,18 @@
-import type { StaticOutput } from '../../../core/values/json/static.ts';
-import { eventOf, type WaymarkEvent } from '../../../core/log/events/event.ts';
+import { type WaymarkEvent, eventOf } from '../../../core/log/events/event.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import {
   listCharactersMax,
   listRowsDefault,
   listRowsMax,
   ruleCharacters,
 } from '../../../core/operations/limits.ts';
-import { eventsExaminedMax } from './limits.ts';
-import type { Reads } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
 import { noSuchRecord } from '../../../core/operations/records/read.ts';
 import { turnsOf } from '../../../core/operations/turns.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+
+/** Changes that are examined for one page of a list of events. */
+const eventsExaminedMax = 20_000;
 
 const text = { type: 'string' } as const;
 const optionalText = { type: 'string', nullable: true } as const;

@@ -1,43 +1,45 @@
-import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
-import { instantText, parseExactDateTime } from '../../../core/values/time.ts';
-import { Failure } from '../../../core/values/failure.ts';
 import {
+  type EventFields,
+  type WaymarkEvent,
   eventDraft,
   isEventType,
   ownEvent,
   tableOf,
   webhookTest,
-  type EventFields,
-  type WaymarkEvent,
 } from '../../../core/log/events/event.ts';
-import { isDeliveredOn, hookMatches, placeOf, type Hook, type Node } from '../hook.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
-import { limitLogMs } from '../../../core/report/limits.ts';
-import { eventDataBytesMax } from '../limits.ts';
-import type { Problem } from '../../../core/values/failure.ts';
-import type { Log } from '../../../core/report/log.ts';
-import { eventInsert, type OutboxClaim } from '../../nodes/log/outbox.ts';
 import type { Decision, Reads, Store, StoredVkClaim } from '../../../core/log/store.ts';
 import {
+  type Call,
+  type OperationResult,
   authorOf,
   changeAuthorOf,
   defineOperation,
-  type Call,
-  type OperationResult,
 } from '../../../core/operations/operation.ts';
 import { problemsMember } from '../../../core/operations/problems.ts';
 import {
+  type RequestIdentity,
   hasDerivedVk,
   identifyRequest,
   isRecentTxn,
   repeatWindowMs,
-  type RequestIdentity,
 } from '../../../core/operations/records/idempotency.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
+import { limitLogMs } from '../../../core/report/limits.ts';
+import type { Log } from '../../../core/report/log.ts';
+import { Failure, type Problem } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
+import { instantText, parseExactDateTime } from '../../../core/values/time.ts';
+import { type OutboxClaim, eventInsert } from '../../nodes/log/outbox.ts';
+import { type Hook, type Node, hookMatches, isDeliveredOn, placeOf } from '../hook.ts';
+import { eventDataBytesMax } from '../limits.ts';
 import { unfitMembers } from './event-types.ts';
 import { existingHook, requireNothingWaiting } from './hook-family.ts';
 import { knownNodes } from './hook-placement.ts';
-import { eventCounterCharactersMax, placeProblemsMax } from './limits.ts';
+
+/** Hooks in the answer to an event that do not get it, because no node executes them. */
+const placeProblemsMax = 10;
+const eventCounterCharactersMax = 253;
 
 /** The parts that the operations on events need. */
 export interface EventParts {

@@ -1,11 +1,16 @@
-import { isDelivered, type StoredHook } from '../hook.ts';
-import { attemptOutcomes, type NumberedAttempt } from '../log/deliveries.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
-import { attemptFacts, attemptProperties, isMade, type MadeAttempt } from './deliveries.ts';
-import { existingHook } from './hook-family.ts';
+import { type StoredHook, isDelivered } from '../hook.ts';
+import { type NumberedAttempt, attemptOutcomes } from '../log/deliveries.ts';
 import { nextBatchAt } from '../next-batch.ts';
-import { healthAttemptsMax, healthRowsMax } from './limits.ts';
+import { type MadeAttempt, attemptFacts, attemptProperties, isMade } from './deliveries.ts';
+import { existingHook } from './hook-family.ts';
+
+/** Newest attempts of a hook by which webhook.health judges it. */
+const healthAttemptsMax = 20;
+
+/** Hooks in one answer of webhook.health. */
+const healthRowsMax = 200;
 
 const integer = { type: 'integer' } as const;
 const text = { type: 'string' } as const;

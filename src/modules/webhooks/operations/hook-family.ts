@@ -1,18 +1,5 @@
-import { Failure } from '../../../core/values/failure.ts';
-import {
-  isDelivered,
-  isExecutedOn,
-  secretRecordId,
-  waitingFields,
-  type Hook,
-  type Node,
-  type StoredHook,
-} from '../hook.ts';
-import type { Cidr } from '../../../core/values/network/cidr.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
-import type { Log } from '../../../core/report/log.ts';
-import { foldHook } from '../../../core/log/write/fold.ts';
 import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
+import { foldHook } from '../../../core/log/write/fold.ts';
 import type {
   RecordFamily,
   RecordParts,
@@ -20,18 +7,32 @@ import type {
   StoredRecord,
 } from '../../../core/operations/records/family.ts';
 import { noSuchRecord } from '../../../core/operations/records/read.ts';
+import type { Log } from '../../../core/report/log.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import type { Cidr } from '../../../core/values/network/cidr.ts';
 import {
+  type Hook,
+  type Node,
+  type StoredHook,
+  isDelivered,
+  isExecutedOn,
+  secretRecordId,
+  waitingFields,
+} from '../hook.ts';
+import { nextBatchAt } from '../next-batch.ts';
+import {
+  hookFieldsFromText,
   hookProblems,
   knownNodes,
-  hookFieldsFromText,
   placeHookFields,
   placeProblems,
   privateUrlProblems,
   tableProblems,
 } from './hook-placement.ts';
 import { hookSchema } from './hook-schema.ts';
-import { hooksMax } from './limits.ts';
-import { nextBatchAt } from '../next-batch.ts';
+
+const hooksMax = 10_000;
 
 /** The parts that the operations on hooks need. */
 export interface HookParts extends RecordParts {

@@ -1,29 +1,30 @@
-import { nearestName } from '../../../core/values/nearest.ts';
+import { customHeadersMax } from '../../../core/config/limits.ts';
 import { isEventType } from '../../../core/log/events/event.ts';
 import { withheldValue } from '../../../core/log/former-headers.ts';
+import { outboundUrl } from '../../../core/outbound/url.ts';
+import type { Problem, ProblemReason } from '../../../core/values/failure.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
+import { durationMs } from '../../../core/values/units.ts';
 import { filterMistakes } from '../filter.ts';
-import { hookHeaderMistake } from '../hook.ts';
-import { anyEvent, hookMethods } from '../hook.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
+import { anyEvent, hookHeaderMistake, hookMethods } from '../hook.ts';
+import { type FieldReading, wholeNumber } from './field-reading.ts';
+import { readFrequency } from './hook-frequency.ts';
 import {
   hookEventsMax,
-  hookFieldCharactersMax,
   hookNameCharactersMax,
   hookPlaceCharactersMax,
   hookRetriesMax,
-  hookRetryWaitMsMax,
-  hookRetryWaitMsMin,
   hookRetryWaitsMax,
   hookTableCharactersMax,
   hookTablesMax,
   hookUrlCharactersMax,
 } from './limits.ts';
-import { customHeadersMax } from '../../../core/config/limits.ts';
-import type { Problem, ProblemReason } from '../../../core/values/failure.ts';
-import { outboundUrl } from '../../../core/outbound/url.ts';
-import { durationMs } from '../../../core/values/units.ts';
-import { readFrequency } from './hook-frequency.ts';
-import { wholeNumber, type FieldReading } from './field-reading.ts';
+
+/** Characters of a header field that a hook adds. */
+const hookFieldCharactersMax = 4_096;
+const hookRetryWaitMsMin = 1_000;
+const hookRetryWaitMsMax = 30 * 86_400_000;
 
 /** One field of a hook that callers write (docs/design/webhooks.md#registration). */
 export interface HookField {

@@ -1,18 +1,16 @@
-import { nearestName } from '../../../core/values/nearest.ts';
-import type { HookBatch } from '../hook.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import { hookBatchBytesMax } from '../limits.ts';
+import { unknownField } from '../../../core/operations/problems.ts';
 import type { Problem } from '../../../core/values/failure.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
 import { isTimeZone, minutesOfDay } from '../../../core/values/time.ts';
 import { durationMs, sizeBytes } from '../../../core/values/units.ts';
-import { unknownField } from '../../../core/operations/problems.ts';
-import { wholeNumber, type FieldReading } from './field-reading.ts';
-import {
-  hookBatchEventsMax,
-  hookBatchEveryMsMax,
-  hookBatchEveryMsMin,
-  hookBatchTimesMax,
-} from './limits.ts';
+import type { HookBatch } from '../hook.ts';
+import { hookBatchBytesMax } from '../limits.ts';
+import { type FieldReading, wholeNumber } from './field-reading.ts';
+import { hookBatchEventsMax, hookBatchTimesMax } from './limits.ts';
+
+const hookBatchEveryMsMin = 1_000;
+const hookBatchEveryMsMax = 86_400_000;
 
 const modes = ['each', 'batch'] as const;
 const standardEvery = '60s';

@@ -1,24 +1,26 @@
-import type { Cidr } from '../../../core/values/network/cidr.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { isExecutedOn, waitingFields, type Hook, type Node } from '../hook.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import type { Problem } from '../../../core/values/failure.ts';
-import { nearestName } from '../../../core/values/nearest.ts';
-import { urlAddressProblem } from '../../../core/outbound/address.ts';
 import type { Reads, Store } from '../../../core/log/store.ts';
 import { unknownField } from '../../../core/operations/problems.ts';
 import {
-  fieldsOf,
-  placeRecord,
-  requireSize,
   type FieldValues,
   type FieldWrite,
   type PlacedField,
+  fieldsOf,
+  placeRecord,
+  requireSize,
 } from '../../../core/operations/records/placement.ts';
-import { hookFields, type HookField } from './hook-fields.ts';
-import { hookBytesMax } from './limits.ts';
-import { orderOperators } from '../filter.ts';
+import { urlAddressProblem } from '../../../core/outbound/address.ts';
+import { Failure, type Problem } from '../../../core/values/failure.ts';
 import { numberOf } from '../../../core/values/json/exact-number.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
+import type { Cidr } from '../../../core/values/network/cidr.ts';
+import { KIB } from '../../../core/values/units.ts';
+import { orderOperators } from '../filter.ts';
+import { type Hook, type Node, isExecutedOn, waitingFields } from '../hook.ts';
+import { type HookField, hookFields } from './hook-fields.ts';
+
+/** All fields of a hook, including `_unknowns_`. */
+const hookBytesMax = 64 * KIB;
 
 /**
  * Places the fields of a hook (docs/design/page-rules.md#invalid-values); null restores the default

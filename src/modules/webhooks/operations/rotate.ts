@@ -1,16 +1,18 @@
-import type { StaticOutput } from '../../../core/values/json/static.ts';
 import type { Change } from '../../../core/log/change.ts';
 import type { Decision, LoggedDraft, Reads } from '../../../core/log/store.ts';
 import {
+  type OperationResult,
   changeAuthorOf,
   defineOperation,
-  type OperationResult,
 } from '../../../core/operations/operation.ts';
 import { identifyRequest } from '../../../core/operations/records/idempotency.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
-import { existingHook, secretDraft, type HookParts } from './hook-family.ts';
+import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { type HookParts, existingHook, secretDraft } from './hook-family.ts';
 import { secretSchema } from './hook-schema.ts';
-import { hookSecretOverlapMs } from './limits.ts';
+
+/** How long messages are also signed with a replaced secret. */
+const hookSecretOverlapMs = 86_400_000;
 
 /** The parts that webhook.rotate needs. */
 interface RotateParts extends Pick<HookParts, 'store' | 'newSecret'> {

@@ -1,16 +1,19 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chown, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
+import { chown, mkdir, readFile, readdir, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
-import { Worker } from 'node:worker_threads';
+import { type TestContext, suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 import { openEnvironment } from '../../../../src/core/log/databases.ts';
 import { transact } from '../../../../src/core/log/environment.ts';
 import { FileLock } from '../../../../src/core/log/folder/file-lock.ts';
-import { enterWaitMs, writingMsMax } from '../../../../src/core/log/limits.ts';
-import { OpeningLock } from '../../../../src/core/log/folder/opening-lock.ts';
+import {
+  OpeningLock,
+  enterWaitMs,
+  writingMsMax,
+} from '../../../../src/core/log/folder/opening-lock.ts';
 import { temporaryFolder } from '../../../folder.ts';
 
 const onLinux = { skip: process.platform !== 'linux' && 'needs /proc' };

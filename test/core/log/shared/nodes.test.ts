@@ -3,21 +3,26 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
-import { readLogRows } from '../../../../src/modules/nodes/operations/log.ts';
-import type { Call } from '../../../../src/core/operations/operation.ts';
-import { streamFrom } from '../../../../src/core/operations/records/stream.ts';
 import { makeFirstKey } from '../../../../src/cli/serve/assembly/first-start.ts';
-import { Failure } from '../../../../src/core/values/failure.ts';
-import type { ApiKey } from '../../../../src/core/values/key.ts';
-import { silentLog } from '../../../../src/core/report/log.ts';
 import { openDatabases, openEnvironment } from '../../../../src/core/log/databases.ts';
 import { openStore } from '../../../../src/core/log/open.ts';
 import { decodeEntry, emptyContent } from '../../../../src/core/log/shared/entry.ts';
-import { doInTurn, deliveryTask, TaskTurn } from '../../../../src/modules/cluster/log/task-turn.ts';
-import { lossesMax, taskTakeOverMs } from '../../../../src/core/log/limits.ts';
-import { Turns } from '../../../../src/modules/cluster/log/shared-follower.ts';
 import { Notices } from '../../../../src/core/log/shared/notices.ts';
 import type { Store } from '../../../../src/core/log/store.ts';
+import type { Call } from '../../../../src/core/operations/operation.ts';
+import { streamFrom } from '../../../../src/core/operations/records/stream.ts';
+import { silentLog } from '../../../../src/core/report/log.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
+import type { ApiKey } from '../../../../src/core/values/key.ts';
+import { Turns } from '../../../../src/modules/cluster/log/shared-follower.ts';
+import { lossesMax } from '../../../../src/modules/cluster/log/shared-writer.ts';
+import {
+  TaskTurn,
+  deliveryTask,
+  doInTurn,
+  taskTakeOverMs,
+} from '../../../../src/modules/cluster/log/task-turn.ts';
+import { readLogRows } from '../../../../src/modules/nodes/operations/log.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted } from '../scratch.ts';
 import { MemoryLog } from './memory-log.ts';

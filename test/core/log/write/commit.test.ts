@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import type { Decision } from '../../../../src/core/log/store.ts';
+import { commitQueueMax } from '../../../../src/core/log/write/commit.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
-import { commitQueueMax } from '../../../../src/core/log/limits.ts';
-import type { Decision } from '../../../../src/core/log/store.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';
 
 suite('a commit', () => {

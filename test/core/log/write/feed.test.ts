@@ -3,8 +3,8 @@ import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Draft } from '../../../../src/core/log/change.ts';
-import { feedSliceRowsMax } from '../../../../src/core/log/limits.ts';
 import type { FeedSlice, RuleChange, Store } from '../../../../src/core/log/store.ts';
+import { feedSliceRowsMax } from '../../../../src/core/log/write/feed.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, ofOneMachine, scratchStore, startWriter } from '../scratch.ts';
 

@@ -1,19 +1,18 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import type { Socket } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import { join } from 'node:path';
-import { Readable, type Duplex } from 'node:stream';
+import { type Duplex, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import tls from 'node:tls';
-import type { AddressInfo } from 'node:net';
-import { temporaryFolder } from '../../../folder.ts';
 import type { Dialler, OutboundRequest } from '../../../../src/core/outbound/dialler.ts';
-import { outboundConnectionsMax } from '../../../../src/core/outbound/limits.ts';
 import type { SourceResponse } from '../../../../src/core/outbound/exchange.ts';
-import { everySocket, type UnixSocket } from '../../../../src/core/values/network/unix-socket.ts';
+import { outboundConnectionsMax } from '../../../../src/core/outbound/h1/http1-client.ts';
+import { type UnixSocket, everySocket } from '../../../../src/core/values/network/unix-socket.ts';
+import { temporaryFolder } from '../../../folder.ts';
 import { httpSource, loopback, outbound, rawSource, selfSigned, testDialler } from '../sources.ts';
 
 async function contentOf(answer: SourceResponse): Promise<string> {

@@ -4,14 +4,16 @@ import http, { type ServerResponse } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 import tls, { type TLSSocket } from 'node:tls';
 import fc from 'fast-check';
-import { Failure } from '../../../../src/core/values/failure.ts';
-import { outboundUnreadBytesMax } from '../../../../src/core/outbound/limits.ts';
-import type { SourceResponse } from '../../../../src/core/outbound/exchange.ts';
 import { trimOws } from '../../../../src/core/http/syntax.ts';
+import {
+  type SourceResponse,
+  outboundUnreadBytesMax,
+} from '../../../../src/core/outbound/exchange.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
 import { withTimeout } from '../../../timeouts.ts';
 import { httpSource, outbound, rawSource, selfSigned, testDialler } from '../sources.ts';
 

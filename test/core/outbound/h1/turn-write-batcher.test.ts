@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
-import { suite, test, type TestContext } from 'node:test';
+import { type AddressInfo, type Socket, connect, createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { corkedConnectionsMax } from '../../../../src/core/outbound/h1/limits.ts';
-import { TurnWriteBatcher } from '../../../../src/core/outbound/h1/turn-write-batcher.ts';
+import { type TestContext, suite, test } from 'node:test';
+import {
+  TurnWriteBatcher,
+  corkedConnectionsMax,
+} from '../../../../src/core/outbound/h1/turn-write-batcher.ts';
 
 interface Pair {
   readonly server: Socket;

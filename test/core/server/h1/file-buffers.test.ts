@@ -2,12 +2,13 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileChunkBytes } from '../../../../src/core/http/limits.ts';
 import {
+  type FileBuffers,
   fileBuffersBytesMax,
   fileLargeBuffersBytesMax,
   fileLargeChunkBytes,
   fileScarceChunkBytes,
-} from '../../../../src/core/server/h1/limits.ts';
-import { takeBuffers, type FileBuffers } from '../../../../src/core/server/h1/file-buffers.ts';
+  takeBuffers,
+} from '../../../../src/core/server/h1/file-buffers.ts';
 import { startSite } from '../../../harness.ts';
 
 function sizes({ pair }: FileBuffers): readonly number[] {

@@ -2,21 +2,22 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
-import { connect, createServer as createRaw, type AddressInfo, type Socket } from 'node:net';
-import { suite, test, type TestContext } from 'node:test';
-import { Failure } from '../../../../src/core/values/failure.ts';
+import { type AddressInfo, type Socket, connect, createServer as createRaw } from 'node:net';
+import { type TestContext, suite, test } from 'node:test';
 import { WebSocket } from 'ws';
+import {
+  createSharedLimits,
+  tunnelsPerAddressMax,
+} from '../../../../src/core/fair/shared-limits.ts';
 import { parseHttpDate } from '../../../../src/core/http/date.ts';
-import { tunnelCheckMs, tunnelIdleMs } from '../../../../src/core/server/h1/limits.ts';
-import { tunnelsPerAddressMax } from '../../../../src/core/server/limits.ts';
-import { createSharedLimits } from '../../../../src/core/fair/shared-limits.ts';
-import { Tunnels } from '../../../../src/core/server/h1/tunnels.ts';
+import { Tunnels, tunnelCheckMs, tunnelIdleMs } from '../../../../src/core/server/h1/tunnels.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
 import { freePort } from '../../../free-port.ts';
 import { readTestConfig, startSite } from '../../../harness.ts';
 import { httpSource, rawSource } from '../../outbound/sources.ts';
 import { AnswerReader } from '../../pipeline/answers.ts';
-import { socketSource } from './socket-source.ts';
 import { upgradeRequest } from '../websocket/socket-rig.ts';
+import { socketSource } from './socket-source.ts';
 
 const ini = '[fetch]\nallow_private = 127.0.0.0/8\n';
 

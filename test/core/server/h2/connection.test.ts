@@ -3,21 +3,30 @@ import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Sent } from '../../../../src/core/pipeline/exchange.ts';
-import { Http2Connection, type Counted } from '../../../../src/core/server/h2/connection.ts';
-import { encodeFields } from '../../../../src/core/server/h2/hpack/encoder.ts';
 import {
+  type Counted,
+  Http2Connection,
   http2QueuedBytesMax,
   http2UnreadBytesMax,
-  http2WindowBytesMax,
-} from '../../../../src/core/server/h2/limits.ts';
+} from '../../../../src/core/server/h2/connection.ts';
+import { encodeFields } from '../../../../src/core/server/h2/hpack/encoder.ts';
+import { http2WindowBytesMax } from '../../../../src/core/server/h2/receive-window.ts';
 import type { Http2RequestHead } from '../../../../src/core/server/h2/request-head.ts';
 import { SharedBytes } from '../../../../src/core/server/h2/shared-bytes.ts';
-import type { Stream, BytesTaken } from '../../../../src/core/server/h2/stream.ts';
 import { StreamExchange } from '../../../../src/core/server/h2/stream-exchange.ts';
+import type { BytesTaken, Stream } from '../../../../src/core/server/h2/stream.ts';
 import type { Peer } from '../../../../src/core/values/network/peer.ts';
 import { Random } from '../../../fuzz/random.ts';
-import { readFrame, fieldBlock, flags, frame, preface, settings, uint32 } from './raw-client.ts';
-import type { Frame } from './raw-client.ts';
+import {
+  type Frame,
+  fieldBlock,
+  flags,
+  frame,
+  preface,
+  readFrame,
+  settings,
+  uint32,
+} from './raw-client.ts';
 
 const someone: Peer = {
   listener: 'tcp',

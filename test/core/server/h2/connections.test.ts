@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { connect, constants, type ClientHttp2Session } from 'node:http2';
+import { type ClientHttp2Session, connect, constants } from 'node:http2';
 import { connect as connectSocket, createServer } from 'node:net';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { statusFor } from '../../../../src/core/http/status.ts';
-import { Failure } from '../../../../src/core/values/failure.ts';
 import { requestTimeoutMs } from '../../../../src/core/operations/limits.ts';
+import { passContentOn, readBody } from '../../../../src/core/pipeline/body.ts';
+import { http2ConcurrentStreamsMax } from '../../../../src/core/server/h2/connection.ts';
 import {
+  Http2Connections,
   http2CheckMs,
-  http2ConcurrentStreamsMax,
   http2CountingMs,
+} from '../../../../src/core/server/h2/connections.ts';
+import type { StreamBody } from '../../../../src/core/server/h2/stream-body.ts';
+import {
+  type StreamExchange,
   http2WriteBytes,
-} from '../../../../src/core/server/h2/limits.ts';
+} from '../../../../src/core/server/h2/stream-exchange.ts';
 import {
   headersTimeoutMs,
   keepAliveTimeoutMs,
@@ -22,21 +27,18 @@ import {
   stalledMs,
   unreadBodyBytesMax,
 } from '../../../../src/core/server/limits.ts';
-import type { LimitName } from '../../../../src/core/values/limit.ts';
-import { passContentOn, readBody } from '../../../../src/core/pipeline/body.ts';
 import { acceptConnections } from '../../../../src/core/server/listening/accept.ts';
-import { Http2Connections } from '../../../../src/core/server/h2/connections.ts';
-import type { StreamBody } from '../../../../src/core/server/h2/stream-body.ts';
-import type { StreamExchange } from '../../../../src/core/server/h2/stream-exchange.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
+import type { LimitName } from '../../../../src/core/values/limit.ts';
 import { readReply } from './client.ts';
 import {
   clientOf,
+  describeFrame,
   fieldBlock,
   flags,
   frame,
   preface,
   settings,
-  describeFrame,
   uint32,
 } from './raw-client.ts';
 

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { EndedStreams } from '../../../../src/core/server/h2/ended-streams.ts';
-import { http2EndedStreamsMax } from '../../../../src/core/server/h2/limits.ts';
+import {
+  EndedStreams,
+  http2EndedStreamsMax,
+} from '../../../../src/core/server/h2/ended-streams.ts';
 
 suite('the streams that ended last', () => {
   test('are known with who reset them, the newest word first', () => {

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
+import { headerFieldsMax } from '../../../../src/core/http/limits.ts';
+import { rangesMax } from '../../../../src/core/http/representation/ranges.ts';
 import type { LimitName } from '../../../../src/core/values/limit.ts';
-import { headerFieldsMax, rangesMax } from '../../../../src/core/http/limits.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
-import { connectHttp2, readReply, type Http2Client } from './client.ts';
+import { type Http2Client, connectHttp2, readReply } from './client.ts';
 
 const files = { 'site/page.txt': 'x'.repeat(1_000) };
 const ini = '[disk.site]\nroot = site\n[log]\nformat = json\n';

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { http2ResetsMax } from '../../../../src/core/server/h2/connections.ts';
 import type { LimitName } from '../../../../src/core/values/limit.ts';
-import { http2ResetsMax } from '../../../../src/core/server/h2/limits.ts';
 import { startTlsSite } from '../tls/tls-rig.ts';
 import {
+  type Frame,
   connectRaw,
+  describeFrame,
   fieldBlock,
   flags,
   frame,
   settings,
-  describeFrame,
   uint32,
-  type Frame,
 } from './raw-client.ts';
 
 type Fields = readonly (readonly [name: string, value: string])[];

@@ -6,8 +6,8 @@ import type { AddressInfo } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
 import { connect } from 'node:tls';
-import { tlsWriteBytes } from '../../../../src/core/server/h1/limits.ts';
 import { NodeExchange } from '../../../../src/core/server/h1/node-exchange.ts';
+import { tlsWriteBytes } from '../../../../src/core/server/h1/pieces.ts';
 import { createAuthority } from '../../../certificates.ts';
 import { startTlsSite } from './tls-rig.ts';
 

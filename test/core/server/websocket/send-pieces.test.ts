@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { Duplex } from 'node:stream';
 import { suite, test } from 'node:test';
-import { corkedBytesMax } from '../../../../src/core/server/websocket/limits.ts';
-import { corkForTurn } from '../../../../src/core/server/websocket/send-pieces.ts';
+import { corkForTurn, corkedBytesMax } from '../../../../src/core/server/websocket/send-pieces.ts';
 
 /** A connection that records the chunks of each system call. */
 function recordedConnection() {

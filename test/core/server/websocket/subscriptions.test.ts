@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile, writeFile } from 'node:fs/promises';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import {
-  socketSubscriptionsMax,
-  subscriptionsPerAddressMax,
   subscriptionsMax,
-} from '../../../../src/core/server/limits.ts';
-import { readTestConfig, startSite, type TestSite, type TestSocket } from '../../../harness.ts';
-import { runWaymark } from '../../../process.ts';
+  subscriptionsPerAddressMax,
+} from '../../../../src/core/fair/shared-limits.ts';
+import { socketSubscriptionsMax } from '../../../../src/core/server/websocket/subscriptions.ts';
+import { type TestSite, type TestSocket, readTestConfig, startSite } from '../../../harness.ts';
 import { insertPage, subscribe } from '../../../modules/status/subscriber.ts';
+import { runWaymark } from '../../../process.ts';
 import { closing } from './socket-rig.ts';
 
 const rule = 'svc1.userinterface';

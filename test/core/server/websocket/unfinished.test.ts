@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { request, type ClientRequest, type IncomingMessage } from 'node:http';
-import { suite, test, type TestContext } from 'node:test';
-import { startSite, type Answer, type TestSite } from '../../../harness.ts';
-import { requestsHeldPerAddressBytesMax } from '../../../../src/core/server/limits.ts';
+import { type ClientRequest, type IncomingMessage, request } from 'node:http';
+import { type TestContext, suite, test } from 'node:test';
+import { requestsHeldPerAddressBytesMax } from '../../../../src/core/fair/shared-limits.ts';
+import { type Answer, type TestSite, startSite } from '../../../harness.ts';
 import { closing, frame, opcodes, openRaw } from './socket-rig.ts';
 
 const insert = 'svc1.userinterface.insert';

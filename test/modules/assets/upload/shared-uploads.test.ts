@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { uploadsAtOnceMax } from '../../../../src/modules/assets/limits.ts';
-import { startSite, type Answer } from '../../../harness.ts';
+import { test } from 'node:test';
+import { uploadsAtOnceMax } from '../../../../src/modules/assets/upload/upload-content.ts';
+import { type Answer, startSite } from '../../../harness.ts';
 
 test('slow uploads of one key leave room for those of another', async (t) => {
   const site = await startSite(t);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
-import { sessionMs, sessionsPerKeyMax } from '../../../../src/modules/keys/limits.ts';
-import { openSocket, startSite, type TestSite } from '../../../harness.ts';
+import { sessionMs, sessionsPerKeyMax } from '../../../../src/modules/console/sessions/sessions.ts';
+import { type TestSite, openSocket, startSite } from '../../../harness.ts';
 import { signIn as signInAt } from '../../keys/sign-in.ts';
 
 const started = startSite({ after });

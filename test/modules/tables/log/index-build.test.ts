@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Draft } from '../../../../src/core/log/change.ts';
-import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import { openDatabases, openEnvironment } from '../../../../src/core/log/databases.ts';
-import { indexBuildRowsMax } from '../../../../src/core/log/limits.ts';
 import type { Store } from '../../../../src/core/log/store.ts';
-import { temporaryFolder } from '../../../folder.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
+import { indexBuildRowsMax } from '../../../../src/modules/tables/log/index-build.ts';
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
+import { temporaryFolder } from '../../../folder.ts';
 
 const rowsMade = indexBuildRowsMax * 2 + 10;
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { importRecords } from '../../../../src/modules/transfer/import.ts';
 import {
   rulesAtPlaceMax,
   wildcardRulesOverPathMax,
   wildcardsOverPathMax,
-} from '../../../../src/core/log/limits.ts';
+} from '../../../../src/modules/rules/log/rule-index.ts';
+import { importRecords } from '../../../../src/modules/transfer/import.ts';
 import { commit, edited, inserted, scratchStore } from '../../../core/log/scratch.ts';
 
 const isFull = {

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import type { JsonObject } from '../../../../src/core/values/json/json.ts';
-import type { Row } from '../../../../src/modules/tables/row.ts';
 import type { Reads, Store } from '../../../../src/core/log/store.ts';
+import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import { compileTable } from '../../../../src/modules/tables/compiled-table.ts';
+import type { Row } from '../../../../src/modules/tables/row.ts';
 import type { RowTable } from '../../../../src/modules/tables/rows/compiled-tables.ts';
-import { sortedRowsMax } from '../../../../src/modules/tables/rows/limits.ts';
+import { sortedRowsMax } from '../../../../src/modules/tables/rows/index-walk.ts';
 import { selectRows } from '../../../../src/modules/tables/rows/row-list.ts';
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dispatchComparedMax } from '../../../../src/core/log/limits.ts';
-import { eventDrafts } from '../deliverer-rig.ts';
+import { dispatchComparedMax } from '../../../../src/modules/webhooks/log/dispatch.ts';
 import { commit, inserted, scratchStore } from '../../../core/log/scratch.ts';
+import { eventDrafts } from '../deliverer-rig.ts';
 
 test('a dispatch compares events with a bounded number of hooks, whether or not their filters match', async (t) => {
   const store = await scratchStore(t);

@@ -1,7 +1,10 @@
 import type { FieldList } from '../../../http/reply.ts';
 import { huffmanLength, writeHuffman } from './huffman.ts';
 import { staticTable } from './static-table.ts';
-import { encodedFieldsMax, encodedValueCharactersMax } from '../limits.ts';
+
+/** Encoded response fields that are kept, and the longest value of one. */
+const encodedFieldsMax = 4_096;
+const encodedValueCharactersMax = 256;
 
 /**
  * Encodes response fields (RFC 7541) with the static table only: a block is the same bytes on every
