@@ -1,10 +1,9 @@
+import type { IniKey, KeyText } from '../../src/core/config/ini-key.ts';
+import { type SectionKind, sections } from '../../src/core/config/schema.ts';
 import { variableWords } from '../../src/core/http/field-template.ts';
-import type { IniKey } from '../../src/core/config/ini-key.ts';
-import { sections, type SectionKind } from '../../src/core/config/schema.ts';
-import type { KeyText } from '../../src/core/config/key-text.ts';
+import { wholeExample } from './ini-example.ts';
 import { keyTexts } from './ini-keys.ts';
 import { sinceVersion } from './ini-since.ts';
-import { wholeExample } from './ini-example.ts';
 
 /** A key of the ini file with everything that the reference says about it. */
 export interface DescribedKey extends KeyText {

@@ -1,14 +1,13 @@
-import type { KeyText } from '../../src/core/config/key-text.ts';
+import type { KeyText } from '../../src/core/config/ini-key.ts';
 import type { Sections } from '../../src/core/config/schema.ts';
 import { accessTexts } from '../../src/modules/access/section.ts';
-import { rateTexts } from '../../src/modules/rates/section.ts';
 import { headersTexts } from '../../src/modules/headers/section.ts';
-import { logTexts, pathLogTexts } from '../../src/modules/logs/section.ts';
 import { loginTexts } from '../../src/modules/login/section.ts';
-import { redirectTexts } from '../../src/modules/redirects/section.ts';
-import { rewriteTexts } from '../../src/modules/redirects/rewrite-section.ts';
-import { telemetryTexts } from '../../src/modules/telemetry/section.ts';
+import { logTexts, pathLogTexts } from '../../src/modules/logs/section.ts';
 import { proxyTexts } from '../../src/modules/proxy/section.ts';
+import { rateTexts } from '../../src/modules/rates/section.ts';
+import { redirectTexts, rewriteTexts } from '../../src/modules/redirects/section.ts';
+import { telemetryTexts } from '../../src/modules/telemetry/section.ts';
 
 type Texts = { readonly [S in keyof Sections]: { readonly [K in keyof Sections[S]]: KeyText } };
 

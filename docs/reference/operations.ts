@@ -1,4 +1,9 @@
+import { statusOf } from '../../src/core/http/reply.ts';
+import { boundBehaviours } from '../../src/core/operations/bounds/operations.ts';
 import type { OperationDescription } from '../../src/core/operations/operation.ts';
+import type { FailureCode, ProblemReason } from '../../src/core/values/failure.ts';
+import type { JsonObject } from '../../src/core/values/json/json.ts';
+import { type Scope, boundScopes, scopes } from '../../src/core/values/key.ts';
 import { operations } from '../../src/modules.ts';
 import {
   failuresOf,
@@ -8,12 +13,7 @@ import {
   scopeSentence,
   shownInput,
 } from '../../src/modules/docs/envelope.ts';
-import { exampleInput } from '../../src/modules/docs/example.ts';
-import { statusOf } from '../../src/core/http/status.ts';
-import type { JsonObject } from '../../src/core/values/json/json.ts';
-import type { FailureCode, ProblemReason } from '../../src/core/values/failure.ts';
-import { boundBehaviours } from '../../src/core/operations/bounds/operations.ts';
-import { boundScopes, scopes, type Scope } from '../../src/core/values/key.ts';
+import { exampleInput } from '../../src/modules/docs/schemas.ts';
 import type { DocumentedCommand } from './commands.ts';
 import { markdownTable, membersTable } from './schema-text.ts';
 

@@ -1,4 +1,4 @@
-import { escapeHtml } from '../../src/core/http/content/html.ts';
+import { escapeHtml } from '../../src/core/http/content/page.ts';
 import type { RenderedPage } from './markdown.ts';
 
 /** A page with its place in the site. */

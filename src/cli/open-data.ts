@@ -1,12 +1,12 @@
 import type { Config } from '../core/config/config.ts';
+import { holdsData, isWritable } from '../core/log/folder/data-folder.ts';
+import { type LayoutChanged, openStore } from '../core/log/open.ts';
+import type { Notices } from '../core/log/shared/entry.ts';
+import type { Store } from '../core/log/store.ts';
+import { type Log, silentLog } from '../core/report/log.ts';
 import { newId, now } from '../core/values/clock.ts';
 import { Failure, failureFrom } from '../core/values/failure.ts';
-import { silentLog, type Log } from '../core/report/log.ts';
-import { holdsData, isWritable } from '../core/log/folder/data-folder.ts';
-import { openStore, type LayoutChanged } from '../core/log/open.ts';
 import type { Sharing } from '../modules/cluster/log/join.ts';
-import type { Notices } from '../core/log/shared/notices.ts';
-import type { Store } from '../core/log/store.ts';
 
 /** The cluster that a data folder belongs to. */
 interface ClusterData {

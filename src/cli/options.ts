@@ -2,11 +2,11 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import type { Config } from '../core/config/config.ts';
-import { nearestName } from '../core/values/nearest.ts';
-import { problemText, type ConfigProblem } from '../core/config/problem.ts';
+import { type ConfigProblem, problemText } from '../core/config/problem.ts';
 import type { FolderSettings } from '../core/config/read.ts';
-import { readWhenStable } from '../core/config/stable.ts';
+import { readWhenStable } from '../core/config/watch.ts';
 import { Failure } from '../core/values/failure.ts';
+import { nearestName } from '../core/values/nearest.ts';
 import { packageFolder } from '../core/values/version.ts';
 import type { Terminal } from './command.ts';
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Http2Connection, http2ConcurrentStreamsMax } from '../../src/core/server/h2/connection.ts';
 import { encodeFields } from '../../src/core/server/h2/hpack/encoder.ts';
-import { SharedBytes } from '../../src/core/server/h2/shared-bytes.ts';
+import { SharedBytes } from '../../src/core/server/h2/receive-window.ts';
 import type { BytesTaken, Stream } from '../../src/core/server/h2/stream.ts';
 import { extensionCases } from '../core/server/h2/corpus/extensions.ts';
 import { frameCases } from '../core/server/h2/corpus/frames.ts';

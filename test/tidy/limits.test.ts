@@ -15,9 +15,9 @@ import {
   tunnelsPerAddressMax,
   unreadBytesMax,
   unreadPerAddressBytesMax,
+  unreadPieceBytesMin,
   unreadWithoutKeyBytesMax,
 } from '../../src/core/fair/shared-limits.ts';
-import { unreadPieceBytesMin } from '../../src/core/fair/unread-answers.ts';
 import {
   headerBlockBytesMax,
   headerFieldsMax,

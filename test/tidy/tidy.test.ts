@@ -242,7 +242,7 @@ test('only the log and the storage of modules import lmdb, only the command line
     path !== 'src/core/values/lazy-packages.ts';
   assert.deepEqual(offenders(connected), []);
   // The program of acme_dns_hook gets the environment of the server.
-  const passesOn = 'src/modules/acme/dns/dns-hook.ts';
+  const passesOn = 'src/modules/acme/dns/dns-records.ts';
   const reads = ({ path, text }: Source) =>
     /\bprocess\.(?:argv|env)\b/.test(text) &&
     !['cli', 'main.ts'].includes(roomOf(path)) &&

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { comparedChunks, comparedLists } from '../../../src/modules/compare/comparison.ts';
-import { call, type Json } from '../api/api.ts';
+import { comparedChunks, comparedLists } from '../../../src/modules/compare/compare-questions.ts';
+import { type Json, call } from '../api/api.ts';
 import { useAction } from '../components/loading.ts';
 import { Busy, CopyCurl, Fault, Field } from '../components/ui.tsx';
 import { texts } from '../texts.ts';

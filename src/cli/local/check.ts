@@ -3,17 +3,30 @@ import { resolve } from 'node:path';
 import { Option } from 'commander';
 import type { Config } from '../../core/config/config.ts';
 import { configJson, describeConfig } from '../../core/config/describe.ts';
-import { ineffectiveSettings } from '../../core/config/warnings.ts';
+import {
+  allCertificateWarnings,
+  certificateWarnings,
+  ineffectiveSettings,
+} from '../../core/config/warnings.ts';
 import { isWritable } from '../../core/log/folder/data-folder.ts';
 import { stoppedOpener } from '../../core/log/folder/opening-lock.ts';
 import type { Difference, Store } from '../../core/log/store.ts';
+import {
+  type LoadedCertificate,
+  certificateState,
+  loadAcmeCertificate,
+  loadCertificate,
+  loadOnDemandCertificates,
+} from '../../core/server/tls/loaded-certificate.ts';
 import { now } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { counted, megabytes } from '../../core/values/units.ts';
-import { closedRuleWarnings } from '../../modules/access/closed-rules.ts';
-import { passwordFileWarnings } from '../../modules/access/password-file.ts';
-import { checkAssetFiles } from '../../modules/assets/asset-check.ts';
+import { closedRuleWarnings } from '../../modules/access/narrow-paths.ts';
+import { passwordFileWarnings } from '../../modules/access/password-hash.ts';
+import { AcmeFolder } from '../../modules/acme/folder.ts';
 import { AssetFiles } from '../../modules/assets/asset-files.ts';
+import { checkAssetFiles } from '../../modules/assets/asset-keeper.ts';
+import type { CertificateState } from '../../modules/status/server-status.ts';
 import { tableWarnings } from '../../modules/tables/operations/configured-tables.ts';
 import { type DefineCommand, type Terminal, UsageError, writeLine } from '../command.ts';
 import { openDataToRead } from '../open-data.ts';
@@ -25,7 +38,7 @@ import {
   wholeNumber,
 } from '../options.ts';
 import { createProgress } from '../progress.ts';
-import { certificateLines, knownCertificates } from './known-certificates.ts';
+import { table } from '../remote/client-command.ts';
 
 /** Differences between the data and its log that `check-data` lists. */
 const differencesKeptMax = 1_000;
@@ -205,4 +218,66 @@ async function digestOf(
     return { log: store.rowLog.identity().id, seq, sha256: await store.rowLog.digest(seq) };
   }
   throw new Failure('invalid', `--seq ${seq}: the log ends with change ${store.seq()}.`);
+}
+
+/** The certificates of a server as its files have them, and what is wrong with them. */
+interface KnownCertificates {
+  readonly states: readonly CertificateState[];
+  /** A sentence each. */
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Reads the certificates of the ini file, those that ACME has brought for its sections, and those
+ * for the names of `acme_on_demand` that clients asked for last. Machines of a cluster share the
+ * latter two, which `waymark cluster status` shows. Resolves with a warning if the data folder may
+ * not be read.
+ */
+async function knownCertificates(config: Config, nowMs: number): Promise<KnownCertificates> {
+  const { tls, cluster, server } = config;
+  const files = await Promise.all(tls.certificates.map((one) => loadCertificate(one)));
+  const states = await Promise.all(files.map((one) => certificateState(one, undefined)));
+  const known = { states, warnings: await allCertificateWarnings(config, nowMs) };
+  if (cluster.secretsKeyFile !== undefined) return known;
+  const folder = new AcmeFolder(server.data, tls.acme);
+  try {
+    const [own, onDemand] = await Promise.all([
+      Promise.all(tls.acme.hosts.map((host) => loadAcmeCertificate(host, folder))),
+      tls.acme.onDemandUrl === undefined ? [] : loadOnDemandCertificates(folder),
+    ]);
+    const loaded = [...own, ...onDemand];
+    return {
+      states: [
+        ...states,
+        ...(await Promise.all(loaded.map((one) => certificateState(one, folder)))),
+      ],
+      warnings: [...known.warnings, ...loaded.flatMap((one) => warningsOf(one, nowMs))],
+    };
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EACCES') throw error;
+    const advice = 'Run this as the user of the server to see them.';
+    const warning = `Cannot read the certificates of ACME in ${server.data}. ${advice}`;
+    return { ...known, warnings: [...known.warnings, warning] };
+  }
+}
+
+function warningsOf(one: LoadedCertificate, nowMs: number): readonly string[] {
+  const { section, host, current, problem } = one;
+  if (problem !== null) return [`The certificate of ${section}: ${problem}.`];
+  if (current === undefined) return [];
+  const found = certificateWarnings({ host, section }, current.pair.certificate, nowMs);
+  return found.map(({ message }) => message);
+}
+
+/**
+ * A table of certificates: until when they are valid, and when the server orders them again. No
+ * line without certificates.
+ */
+function certificateLines(states: readonly CertificateState[]): readonly string[] {
+  if (states.length === 0) return [];
+  const rows = states.map(({ section, valid_until: until, acme }) => [
+    ...[section, until ?? '-', acme?.state ?? '-', acme?.next ?? '-'],
+    acme?.error ?? '-',
+  ]);
+  return table(['CERTIFICATE', 'VALID UNTIL', 'STATE', 'NEXT ORDER', 'ERROR'], rows);
 }

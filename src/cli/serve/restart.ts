@@ -5,7 +5,7 @@ import { Failure } from '../../core/values/failure.ts';
 import { type DefineCommand, writeLine } from '../command.ts';
 import { takeOverMsMax } from '../limits.ts';
 import { configOption, requireConfig } from '../options.ts';
-import { type RestartOutcome, outcomeFile } from './hand-over.ts';
+import { type RestartOutcome, outcomeFile } from './predecessor.ts';
 
 /** How often `restart` looks for the outcome. */
 const restartPollMs = 50;

@@ -9,7 +9,7 @@ import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { FolderSettings } from '../../core/config/read.ts';
 import { configAfterReload } from '../../core/config/restart.ts';
 import { watchConfig } from '../../core/config/watch.ts';
-import { Notices } from '../../core/log/shared/notices.ts';
+import { Notices } from '../../core/log/shared/entry.ts';
 import type { Store } from '../../core/log/store.ts';
 import { type Logs, createLogs, reasonOf, silentLog } from '../../core/report/log.ts';
 import { Certificates } from '../../core/server/tls/certificates.ts';
@@ -27,22 +27,20 @@ import { makeFirstKey } from './assembly/first-start.ts';
 import { prepareData } from './assembly/prepare-data.ts';
 import { type RunningServer, startServing } from './assembly/serving-process.ts';
 import { endAtOnce, endOnBug } from './end-at-once.ts';
-import { handOver } from './hand-over.ts';
 import { type ListeningSocket, matchSockets, ownPath } from './inherited-sockets.ts';
-import { readsJournal } from './journal.ts';
 import { LeaderChannel, sendToLeader } from './leader.ts';
 import {
   type Inheritance,
   announceToPredecessor,
   closeUnused,
+  handOver,
   receiveInheritance,
   reportToPredecessor,
 } from './predecessor.ts';
 import { ServiceManager } from './service-manager.ts';
-import { announceStart } from './startup.ts';
+import { announceStart, readsJournal } from './startup.ts';
 import type { LeaderMessage } from './worker-messages.ts';
-import { WorkerMetrics } from './worker-metrics.ts';
-import { WorkerTokens } from './worker-tokens.ts';
+import { WorkerMetrics, WorkerTokens } from './worker-metrics.ts';
 import { Workers } from './workers.ts';
 
 /** How long a process that was replaced keeps its connections open. */

@@ -1,10 +1,13 @@
+import { fstatSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Config } from '../../core/config/config.ts';
-import type { Waymark } from '../../main.ts';
 import type { Log } from '../../core/report/log.ts';
 import { version } from '../../core/values/version.ts';
+import type { Waymark } from '../../main.ts';
 import type { Terminal } from '../command.ts';
+
+const standardOutput = 1;
 
 /** The inputs of announceStart. */
 interface StartParts {
@@ -84,4 +87,12 @@ function addressForKey(addresses: readonly string[], { tls }: Config): string | 
   const overTls = addresses.find((address) => address.startsWith('https:'));
   if (overTls !== undefined && tls.httpRedirect) return overTls;
   return addresses.find((address) => address.startsWith('http'));
+}
+
+/** Whether journald reads the standard output of this process (systemd.exec(5)). */
+export function readsJournal(env: Terminal['env'], output = standardOutput): boolean {
+  const journal = env.JOURNAL_STREAM;
+  if (journal === undefined) return false;
+  const { dev, ino } = fstatSync(output);
+  return journal === `${dev}:${ino}`;
 }

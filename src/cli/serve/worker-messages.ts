@@ -1,10 +1,13 @@
 import { deserialize, serialize } from 'node:v8';
-import type { Taken, TokenOrder } from '../../core/fair/token-buckets.ts';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
+import type { Taken, TokenOrder } from '../../core/fair/token-buckets.ts';
+import type { Metric, ProcessMetrics } from '../../core/report/metrics.ts';
 import { isCidr, parseCidr } from '../../core/values/network/cidr.ts';
 import type { AccessRows } from '../../modules/status/live-access.ts';
-import type { Metric, ProcessMetrics } from '../../core/report/metrics.ts';
 import type { ListeningSocket } from './inherited-sockets.ts';
+
+/** Requests to other processes that wait for a reply at once, per process and purpose. */
+export const pendingRepliesMax = 4_096;
 
 /** A message of a worker to the leading process. */
 export type WorkerMessage =
@@ -124,4 +127,37 @@ function revived(value: unknown): unknown {
   if (value instanceof Set) return Object.freeze(parseCidr(String([...value][0])));
   for (const [name, member] of Object.entries(value)) Reflect.set(value, name, revived(member));
   return Object.freeze(value);
+}
+
+/** Requests that wait for a reply with their number, for a limited time and in limited number. */
+export class PendingReplies<Answer> {
+  readonly #resolves = new Map<number, (answer: Answer | undefined) => void>();
+  #latest = 0;
+
+  /**
+   * Sends a request; resolves to its reply, or to undefined if none arrives in time. A request
+   * beyond `pendingRepliesMax` is not sent: the other process has stopped to reply, and what is
+   * sent to it would fill the memory.
+   */
+  request(send: (request: number) => void, waitMs: number): Promise<Answer | undefined> {
+    if (this.#resolves.size >= pendingRepliesMax) return Promise.resolve(undefined);
+    this.#latest += 1;
+    const request = this.#latest;
+    return new Promise((resolve) => {
+      const timer = setTimeout(() => {
+        this.resolve(request, undefined);
+      }, waitMs);
+      this.#resolves.set(request, (answer) => {
+        clearTimeout(timer);
+        resolve(answer);
+      });
+      send(request);
+    });
+  }
+
+  /** Passes a reply on to the request with its number. */
+  resolve(request: number, answer: Answer | undefined): void {
+    this.#resolves.get(request)?.(answer);
+    this.#resolves.delete(request);
+  }
 }

@@ -1,17 +1,71 @@
 import cluster, { type Worker } from 'node:cluster';
+import { isSea } from 'node:sea';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { Log } from '../../core/report/log.ts';
 import { returnHandedOver, watchAcceptors } from '../../core/server/listening/node-internals.ts';
 import { TicketKey } from '../../core/server/tls/ticket-key.ts';
+import type { AccessRows } from '../../modules/status/live-access.ts';
 import { stopGraceMs } from '../limits.ts';
-import { ownCommand } from '../own-command.ts';
 import type { ListeningSocket } from './inherited-sockets.ts';
-import { LeaderAccess } from './worker-access.ts';
-import { type LeaderMessage, type WorkerMessage, serializeConfig } from './worker-messages.ts';
-import { LeaderMetrics } from './worker-metrics.ts';
-import { LeaderTokens } from './worker-tokens.ts';
+import {
+  type AccessMessage,
+  type LeaderMessage,
+  type WorkerMessage,
+  serializeConfig,
+} from './worker-messages.ts';
+import { LeaderMetrics, LeaderTokens } from './worker-metrics.ts';
+
+/** Messages with lines that a process may not have read yet; the leader drops further ones. */
+export const liveMessagesUnreadMax = 4;
+
+/** The part of the leading process: passes lines to the workers whose clients read them. */
+export class LeaderAccess {
+  readonly #watching = new Set<MessagePort>();
+  /** Messages with lines that a worker has not taken yet, and lines that it misses. */
+  readonly #unread = new WeakMap<MessagePort, { messages: number; dropped: number }>();
+
+  /** Handles a message of a worker about the live access log; `workers` are all that run. */
+  handle(message: AccessMessage, from: MessagePort, workers: Iterable<MessagePort>): void {
+    if (message.kind === 'watch-access') {
+      if (message.isWatching) this.#watching.add(from);
+      else this.#watching.delete(from);
+      for (const worker of workers) this.tell(worker);
+      return;
+    }
+    for (const worker of this.#watching) if (worker !== from) this.#pass(message.lines, worker);
+  }
+
+  /** Tells a worker whether others read the access log. */
+  tell(worker: MessagePort): void {
+    const isWatching = [...this.#watching].some((one) => one !== worker);
+    if (worker.isConnected()) worker.send({ kind: 'watch-access', isWatching }, () => undefined);
+  }
+
+  /** Forgets a worker that has ended. */
+  remove(worker: MessagePort, workers: Iterable<MessagePort>): void {
+    if (!this.#watching.delete(worker)) return;
+    for (const other of workers) this.tell(other);
+  }
+
+  /** Sends lines to a worker; drops them while it has not taken earlier ones. */
+  #pass({ rows, dropped }: AccessRows, worker: MessagePort): void {
+    if (!worker.isConnected()) return;
+    const unread = this.#unread.get(worker) ?? { messages: 0, dropped: 0 };
+    this.#unread.set(worker, unread);
+    if (unread.messages >= liveMessagesUnreadMax) {
+      unread.dropped += rows.length + dropped;
+      return;
+    }
+    const lines = { rows, dropped: dropped + unread.dropped };
+    unread.dropped = 0;
+    unread.messages += 1;
+    worker.send({ kind: 'access-lines', lines }, () => {
+      unread.messages -= 1;
+    });
+  }
+}
 
 /** How long after the end of a worker a new one is started, at first and at most. */
 const workerRestartMs = 100;
@@ -254,3 +308,25 @@ export class Workers {
 function sendTicketKey(worker: Worker, key: Buffer): void {
   worker.send({ kind: 'ticket-key', key: key.toString('base64') } satisfies LeaderMessage);
 }
+
+/** A command line that runs this program with other arguments. */
+interface OwnCommand {
+  readonly file: string;
+  readonly nodeFlags: readonly string[];
+  /** The script that Node.js runs; undefined in the single executable, which contains it. */
+  readonly script: string | undefined;
+  readonly words: readonly string[];
+}
+
+/** The command line of this program with other arguments. */
+export function ownCommand(words: readonly string[]): OwnCommand {
+  const [file, nodeFlags] = [process.execPath, process.execArgv];
+  // A single executable gets its flags from itself; it takes others for words of the command line.
+  if (isSea()) return { file, nodeFlags: [], script: undefined, words };
+  return { file, nodeFlags, script: process.argv[1], words };
+}
+
+/** A worker that messages can be sent to. */
+export type MessagePort = Pick<Worker, 'isConnected'> & {
+  send(message: AccessMessage, sent: () => void): unknown;
+};

@@ -6,7 +6,7 @@ import type { Config } from '../../core/config/config.ts';
 import { SharedLimit } from '../../core/fair/shared-limit.ts';
 import type { Store } from '../../core/log/store.ts';
 import { bindOperations } from '../../core/operations/operation.ts';
-import type { WriteReport } from '../../core/operations/records/commit-once.ts';
+import type { WriteReport } from '../../core/operations/records/idempotency.ts';
 import { runRevert } from '../../core/operations/records/invalidate.ts';
 import type { RevertRequest } from '../../core/operations/records/revert.ts';
 import { silentLog } from '../../core/report/log.ts';

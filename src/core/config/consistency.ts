@@ -1,17 +1,16 @@
+import { accessProblems } from '../../modules/access/section.ts';
+import { headerRuleProblems } from '../../modules/headers/section.ts';
+import { loginProblems } from '../../modules/login/section.ts';
+import { logProblems } from '../../modules/logs/section.ts';
+import { proxyProblems } from '../../modules/proxy/section.ts';
+import { rateProblems } from '../../modules/rates/section.ts';
+import { redirectProblems, rewriteProblems } from '../../modules/redirects/section.ts';
+import { telemetryProblems } from '../../modules/telemetry/section.ts';
 import type { ListenAddress } from './addresses.ts';
 import { lineWords } from './include.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
-import { quoted, type LineProblem } from './problem.ts';
+import { type LineProblem, quoted } from './problem.ts';
 import type { SectionKind } from './schema.ts';
-import { accessProblems } from '../../modules/access/section.ts';
-import { rateProblems } from '../../modules/rates/section.ts';
-import { headerRuleProblems } from '../../modules/headers/section.ts';
-import { loginProblems } from '../../modules/login/section.ts';
-import { proxyProblems } from '../../modules/proxy/section.ts';
-import { redirectProblems } from '../../modules/redirects/section.ts';
-import { logProblems } from '../../modules/logs/section.ts';
-import { rewriteProblems } from '../../modules/redirects/rewrite-section.ts';
-import { telemetryProblems } from '../../modules/telemetry/section.ts';
 import { makeSecretsKey } from './secrets-keys.ts';
 import { tlsSection } from './section.ts';
 

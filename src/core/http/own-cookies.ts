@@ -1,5 +1,5 @@
+import { previewCookie, withoutPreview } from '../../modules/drafts/draft.ts';
 import { mayHaveLogin, withoutLogin } from '../../modules/login/login-cookies.ts';
-import { previewCookie, withoutPreview } from '../../modules/drafts/preview-cookie.ts';
 import type { Fields } from './request.ts';
 
 /** The fields of a request without the cookies of previews and sessions: no source sees them. */

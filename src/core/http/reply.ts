@@ -1,6 +1,25 @@
 import type { Readable } from 'node:stream';
-import type { Cancellation } from '../values/cancellation.ts';
-import type { ReuseClient } from '../values/reuse-client.ts';
+import type { Cancellation, Failure, FailureCode } from '../values/failure.ts';
+import type { ReuseClient } from '../values/lazy-packages.ts';
+
+/** The HTTP status of each failure code: the only such table (docs/design/failures.md#failures). */
+export const statusOf: Readonly<Record<FailureCode, number>> = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  conflict: 409,
+  precondition_failed: 412,
+  too_large: 413,
+  unprocessable: 422,
+  rate_limited: 429,
+  internal: 500,
+  bad_gateway: 502,
+  gateway_timeout: 504,
+  unavailable: 503,
+  storage_full: 507,
+};
 
 /** Header fields of an answer as a flat list: name, value, name, value. */
 export type FieldList = readonly string[];
@@ -202,4 +221,34 @@ export function withoutCaching(fields: readonly string[]): readonly string[] {
     const name = fields[at - (at % 2)] ?? '';
     return !isCacheControl(name) && !/^(?:expires|age)$/i.test(name);
   });
+}
+
+/**
+ * Returns the fields with one Vary (RFC 9110 §12.5.5) that names the given request fields and those
+ * that the fields name already. `*` replaces all names; several Vary fields become one.
+ */
+export function withVary(fields: FieldList, ...names: readonly string[]): FieldList {
+  if (replyField({ fields }, 'vary') === undefined) return [...fields, ...varyOf(names)];
+  const others: string[] = [];
+  const named = new Map<string, string>();
+  const add = (name: string): void => {
+    const lower = name.toLowerCase();
+    if (name !== '' && !named.has(lower)) named.set(lower, name);
+  };
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [name = '', value = ''] = [fields[at], fields[at + 1]];
+    if (name.toLowerCase() !== 'vary') others.push(name, value);
+    else for (const one of value.split(',')) add(one.trim());
+  }
+  names.forEach(add);
+  return [...others, ...varyOf(named.has('*') ? ['*'] : [...named.values()])];
+}
+
+function varyOf(names: readonly string[]): FieldList {
+  return names.length === 0 ? [] : ['Vary', names.join(', ')];
+}
+
+/** Returns the HTTP status of a failure. */
+export function statusFor({ code, status }: Failure): number {
+  return status ?? statusOf[code];
 }

@@ -1,8 +1,32 @@
 import type { Readable } from 'node:stream';
 import type { ClientAddress } from '../values/network/peer.ts';
 import type { RequestPath } from '../values/path.ts';
-import type { Visitor } from './visitor.ts';
 import type { FieldList, Recipient } from './reply.ts';
+import type { Visitor } from './visitor.ts';
+
+/** Safe methods (RFC 9110 §9.2.1 and the registry of §16.1). */
+const safe: ReadonlySet<string> = new Set([
+  'GET',
+  'HEAD',
+  'OPTIONS',
+  'PROPFIND',
+  'QUERY',
+  'REPORT',
+  'SEARCH',
+  'TRACE',
+]);
+
+/**
+ * The methods of Node's parser. Other methods are answered with 501 (RFC 9110 §9.1), also over
+ * HTTP/2.
+ */
+const implemented: ReadonlySet<string> = new Set(
+  (
+    'ACL BIND CHECKOUT CONNECT COPY DELETE GET HEAD LINK LOCK M-SEARCH MERGE MKACTIVITY ' +
+    'MKCALENDAR MKCOL MOVE NOTIFY OPTIONS PATCH POST PROPFIND PROPPATCH PURGE PUT QUERY REBIND ' +
+    'REPORT SEARCH SOURCE SUBSCRIBE TRACE UNBIND UNLINK UNLOCK UNSUBSCRIBE'
+  ).split(' '),
+);
 
 /**
  * Header fields of a request by lower-case name (RFC 9110 §5), without a prototype; the values of a
@@ -66,4 +90,37 @@ export interface ContentRequest extends RequestTarget, Recipient {
 /** Whether a method only reads a representation (RFC 9110 §9.3.1, §9.3.2). */
 export function isRead(method: string): boolean {
   return method === 'GET' || method === 'HEAD';
+}
+
+/** Whether a method is safe (RFC 9110 §9.2.1). */
+export function isSafe(method: string): boolean {
+  return safe.has(method);
+}
+
+/** Whether a method is idempotent, so that a request may be repeated (RFC 9110 §9.2.2). */
+export function isIdempotent(method: string): boolean {
+  return safe.has(method) || method === 'PUT' || method === 'DELETE';
+}
+
+/** Whether the server implements a method. */
+export function isImplemented(method: string): boolean {
+  return implemented.has(method);
+}
+
+/** Whether a text is the beginning of an implemented method. */
+export function beginsMethod(text: string): boolean {
+  return [...implemented].some((method) => method.startsWith(text));
+}
+
+/**
+ * Whether a browser requests a page that it may never show (Fetch §Sec-Purpose); `purpose` is the
+ * value of prefetchPurpose.
+ */
+export function isPrefetch(purpose: string): boolean {
+  return purpose !== '' && /^\s*(?:prefetch|preview)/i.test(purpose);
+}
+
+/** The field that names such a request, of today's browsers or of older ones; empty without one. */
+export function prefetchPurpose(fields: Fields): string {
+  return fields['sec-purpose'] ?? fields.purpose ?? fields['x-moz'] ?? '';
 }

@@ -1,4 +1,4 @@
-import type { ClientIdentity } from '../values/network/client-certificate.ts';
+import type { ClientIdentity } from '../values/network/networks.ts';
 import type { ClientAddress } from '../values/network/peer.ts';
 
 /** The unit of percentages: 100 % is a million. */

@@ -1,4 +1,4 @@
-import { isJsonObject, type Json, type JsonObject } from '../values/json/json.ts';
+import { type Json, type JsonObject, isJsonObject } from '../values/json/json.ts';
 
 const revertibleFamilies = ['userinterface', 'webhook', 'table', 'record'] as const;
 
@@ -125,4 +125,9 @@ function mergeUnknowns(before: Json | undefined, edit: Json): Json {
   if (!isJsonObject(edit)) return edit;
   const unknowns = mergeFields(isJsonObject(before) ? before : {}, edit);
   return Object.keys(unknowns).length > 0 ? unknowns : null;
+}
+
+/** A text without control characters, marks of direction and line breaks. */
+export function visibleText(text: string): string {
+  return text.replaceAll(/[^\p{L}\p{M}\p{N}\p{P}\p{S} ]/gu, '').trim();
 }

@@ -18,7 +18,7 @@ import { createNodes } from '../../modules/nodes/log/node-states.ts';
 import { createRowLog, putIdentity } from '../../modules/nodes/log/open-row-log.ts';
 import { createOutbox } from '../../modules/nodes/log/outbox-entries.ts';
 import type { OutboxMax } from '../../modules/nodes/log/outbox.ts';
-import { putRuleAssets } from '../../modules/rules/log/rule-assets.ts';
+import { putRuleAssets } from '../../modules/rules/log/rule-lookups.ts';
 import {
   createIndexBuilder,
   refreshInstants,
@@ -57,8 +57,7 @@ import { checkInThread } from './folder/page-check.ts';
 import { putSeveralMarks } from './index-entries.ts';
 import { createKeyUses } from './key-uses.ts';
 import { createReads } from './reads.ts';
-import { createLocalDeliveryWriter } from './shared/delivery-writer.ts';
-import type { SharedLog } from './shared/shared-log.ts';
+import { type SharedLog, createLocalDeliveryWriter } from './shared/shared-log.ts';
 import { memberOf, sharedPlace } from './shared/shared-place.ts';
 import { createSharedValues, valuesOf } from './shared/shared-values.ts';
 import { Snapshots } from './snapshot.ts';

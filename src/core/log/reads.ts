@@ -1,22 +1,21 @@
-import type { Change, Family, HistoryRow } from './change.ts';
-import type { ApiKey } from '../values/key.ts';
-import type { StoredRule } from '../../modules/rules/rule.ts';
-import type { Databases } from './databases.ts';
-import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from './encoding.ts';
-import { foldRows, foldRule } from './write/fold.ts';
-import type { Reads, RuleStep } from './store.ts';
-import { claimKey, unpackClaim } from './claims.ts';
-import { createDraftsReads } from '../../modules/drafts/log/drafts-reads.ts';
-import { createHookReads } from '../../modules/webhooks/log/hook-reads.ts';
+import { createDraftsReads } from '../../modules/drafts/log/draft-store.ts';
+import { type PastReads, createPastRules } from '../../modules/rules/log/past-rules.ts';
 import { rulesByPath } from '../../modules/rules/log/path-order.ts';
 import { createTreeReads } from '../../modules/rules/log/path-tree.ts';
-import { createPastRules, type PastReads } from '../../modules/rules/log/past-rules.ts';
+import { createRuleAccessReads } from '../../modules/rules/log/rule-access.ts';
+import { findExact, findWildcards, roomFailure } from '../../modules/rules/log/rule-index.ts';
+import { createRuleAssetReads, createRuleTimeReads } from '../../modules/rules/log/rule-lookups.ts';
+import type { StoredRule } from '../../modules/rules/rule.ts';
 import { createRowReads } from '../../modules/tables/log/row-reads.ts';
 import { createTableReads } from '../../modules/tables/log/table-reads.ts';
-import { createRuleAssetReads } from '../../modules/rules/log/rule-assets.ts';
-import { createRuleAccessReads } from '../../modules/rules/log/rule-access.ts';
-import { createRuleTimeReads } from '../../modules/rules/log/rule-times.ts';
-import { findExact, findWildcards, roomFailure } from '../../modules/rules/log/rule-index.ts';
+import { createHookReads } from '../../modules/webhooks/log/hook-reads.ts';
+import type { ApiKey } from '../values/key.ts';
+import type { Change, Family, HistoryRow } from './change.ts';
+import { claimKey, unpackClaim } from './claims.ts';
+import type { Databases } from './databases.ts';
+import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from './encoding.ts';
+import type { Reads, RuleStep } from './store.ts';
+import { foldRows, foldRule } from './write/fold.ts';
 
 /**
  * Reads of the databases: inside a write transaction of this process its state, elsewhere the

@@ -1,3 +1,19 @@
+import type { ClusterTask } from '../../modules/cluster/log/task-turn.ts';
+import type { LocalSessions } from '../../modules/console/sessions/local-sessions.ts';
+import type { DraftedFamily, SiteDraft } from '../../modules/drafts/draft.ts';
+import type { LoginSessions } from '../../modules/login/stored-sessions.ts';
+import type { Nodes } from '../../modules/nodes/log/node-states.ts';
+import type { Outbox, RowLog } from '../../modules/nodes/log/outbox.ts';
+import type { TreeReads } from '../../modules/rules/log/path-tree.ts';
+import type { RulePlace } from '../../modules/rules/log/rule-index.ts';
+import type { Candidate, StoredRule } from '../../modules/rules/rule.ts';
+import type { Row, Scalar, StoredRow } from '../../modules/tables/row.ts';
+import type { StoredTable } from '../../modules/tables/table.ts';
+import type { HookSecret, StoredHook } from '../../modules/webhooks/hook.ts';
+import type { Deliveries } from '../../modules/webhooks/log/deliveries.ts';
+import type { CacheUse } from '../report/memory-use.ts';
+import type { Failure } from '../values/failure.ts';
+import type { ApiKey } from '../values/key.ts';
 import type {
   Change,
   ChangeAuthor,
@@ -6,29 +22,12 @@ import type {
   HistoryRow,
   RevertibleFamily,
 } from './change.ts';
-import type { DraftedFamily, SiteDraft } from '../../modules/drafts/draft.ts';
-import type { Failure } from '../values/failure.ts';
-import type { HookSecret, StoredHook } from '../../modules/webhooks/hook.ts';
-import type { ApiKey } from '../values/key.ts';
-import type { Row, Scalar, StoredRow } from '../../modules/tables/row.ts';
-import type { Candidate, StoredRule } from '../../modules/rules/rule.ts';
-import type { StoredTable } from '../../modules/tables/table.ts';
-import type { CacheUse } from '../report/memory-use.ts';
-import type { Deliveries } from '../../modules/webhooks/log/deliveries.ts';
-import type { StoredOf } from './write/fold.ts';
 import type { KeyUses } from './key-uses.ts';
-import type { Nodes } from '../../modules/nodes/log/node-states.ts';
-import type { LocalSessions } from '../../modules/console/sessions/local-sessions.ts';
-import type { LoginSessions } from '../../modules/login/stored-sessions.ts';
-import type { Outbox } from '../../modules/nodes/log/outbox.ts';
-import type { RowLog } from '../../modules/nodes/log/row-log.ts';
 import type { Notice } from './shared/entry.ts';
-import type { SharedFiles } from './shared/shared-files.ts';
+import type { SharedFiles } from './shared/shared-log.ts';
 import type { SharedPlace } from './shared/shared-place.ts';
 import type { ReadValues, Values } from './shared/shared-values.ts';
-import type { ClusterTask } from '../../modules/cluster/log/task-turn.ts';
-import type { TreeReads } from '../../modules/rules/log/path-tree.ts';
-import type { RulePlace } from '../../modules/rules/log/rule-index.ts';
+import type { StoredOf } from './write/fold.ts';
 
 /**
  * The request that used an idempotency key (docs/design/history.md#idempotency-and-concurrency).

@@ -1,12 +1,21 @@
+import type { Ajv2020, Options, ValidateFunction } from 'ajv/dist/2020.js';
 import {
   oneSchema,
   referenced,
   schemaLists,
   schemasByName,
 } from '../../modules/tables/schema-check.ts';
+import { hasExactNumber, mapExactNumbers, mapLeaves } from '../values/json/exact-number.ts';
 import { type Json, type JsonObject, isJsonObject } from '../values/json/json.ts';
+import { loadAjv2020 } from '../values/lazy-packages.ts';
 import { parseDateTime } from '../values/time.ts';
 import { KIB } from '../values/units.ts';
+
+/**
+ * Waymark's own schemas are compiled strictly, but without a check by the meta-schema, whose
+ * compilation takes a fifth of a second. The tests check the schemas.
+ */
+const ownOptions: Options = { strict: true, meta: false, validateSchema: false };
 
 /** Schemas that ajv compiles to one function, in a time that grows with their square. */
 export const documentNodesMax = 40;
@@ -142,4 +151,34 @@ function isEmail(text: string): boolean {
 /** A message of ajv without the capitals with which it stresses NOT. */
 export function wordsOfAjv(message: string | undefined): string | undefined {
   return message?.replace('must NOT', 'must not');
+}
+
+/** Makes a function that compiles Waymark's own schemas, each when it is first needed. */
+export function createValidators(options: Options): (schema: JsonObject) => ValidateFunction {
+  let ajv: Ajv2020 | undefined;
+  const compiled = new Map<JsonObject, ValidateFunction>();
+  return (schema) => {
+    let validate = compiled.get(schema);
+    if (validate === undefined) {
+      ajv ??= new (loadAjv2020().Ajv2020)({ ...ownOptions, ...options });
+      validate = ajv.compile(schema);
+      compiled.set(schema, validate);
+    }
+    return validate;
+  };
+}
+
+/**
+ * The input that a function of a schema accepts, with the values that it converts; undefined if it
+ * accepts none. A number that no double holds fits only where the schema names no type: for ajv, a
+ * bigint stands in its place.
+ */
+export function validInput(validate: ValidateFunction, v: JsonObject): JsonObject | undefined {
+  if (!hasExactNumber(v)) return validate(v) ? v : undefined;
+  const numbers: unknown[] = [];
+  const replaced = mapExactNumbers(v, (number) => BigInt(numbers.push(number) - 1));
+  if (!validate(replaced)) return undefined;
+  return mapLeaves(replaced, (value) => {
+    return typeof value === 'bigint' ? numbers[Number(value)] : value;
+  }) as JsonObject;
 }

@@ -1,21 +1,20 @@
 import type { ErrorObject } from 'ajv';
-import { withoutCaching } from '../http/reply.ts';
-import { wordsOfAjv } from './ajv.ts';
-import { nearestName } from '../values/nearest.ts';
-import { Failure } from '../values/failure.ts';
-import { isJsonObject, nestsDeeper, type JsonObject } from '../values/json/json.ts';
-import { hasHookScope, hasScope, type Caller } from '../values/key.ts';
-import type { ToolUse } from '../log/change.ts';
-import { vkCharactersMax } from './limits.ts';
-import { jsonDepthMax } from '../values/limits.ts';
 import { generationName } from '../../modules/nodes/central-client.ts';
-import type { PassedRequest, PassOn } from '../../modules/nodes/pass-on.ts';
+import type { PassOn, PassedRequest } from '../../modules/nodes/pass-on.ts';
+import { withoutCaching } from '../http/reply.ts';
+import type { ToolUse } from '../log/change.ts';
+import { Failure } from '../values/failure.ts';
+import { type JsonObject, isJsonObject, nestsDeeper } from '../values/json/json.ts';
+import { type Caller, hasHookScope, hasScope } from '../values/key.ts';
+import { jsonDepthMax } from '../values/limits.ts';
+import { nearestName } from '../values/nearest.ts';
+import { createValidators, validInput, wordsOfAjv } from './ajv.ts';
 import { requireBoundOperation } from './bounds/operations.ts';
+import { isSessionToken } from './keys/authenticate.ts';
 import type { KeyRates } from './keys/key-rates.ts';
-import { isSessionToken } from './keys/session-token.ts';
+import { vkCharactersMax } from './limits.ts';
 import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
 import { requireKnownFields } from './problems.ts';
-import { createValidators, validInput } from './schema-validators.ts';
 
 /** Runs operations by name. */
 export interface Execute {

@@ -1,7 +1,7 @@
 import ipaddr from 'ipaddr.js';
+import { Failure } from '../values/failure.ts';
 import { cidrsContain, isCidr, parseAddress, parseCidr } from '../values/network/cidr.ts';
-import { parseUnixUrl, permitsSocket, type PrivatePlace } from '../values/network/unix-socket.ts';
-import { outboundUrl } from './url.ts';
+import { type PrivatePlace, parseUnixUrl, permitsSocket } from '../values/network/unix-socket.ts';
 
 /**
  * The global unicast addresses that IANA allocates (RFC 4291 §2.4). Other addresses embed another
@@ -92,4 +92,28 @@ function forbiddenKind(parsed: ipaddr.IPv4 | ipaddr.IPv6, address: string): stri
     return 'outside global unicast';
   }
   return undefined;
+}
+
+/**
+ * Parses the URL of another server (docs/design/webhooks.md#addresses): absolute, http or https,
+ * with a host, without user and password, without white space and control characters. Throws
+ * `invalid` for any other URL; the message does not repeat it.
+ */
+export function outboundUrl(text: string): URL {
+  // A unix socket in the way of nginx would be the host `unix`.
+  // The URL parser would correct backslashes, missing slashes and white space, and so give the URL
+  // another meaning than a reader sees.
+  if (
+    !/^https?:\/\/[^/?#\\@]+(?:[/?#]|$)/i.test(text) ||
+    /^https?:\/\/unix:(?!\d)/i.test(text) ||
+    /[^\x21-\x5b\x5d-\x7e\u{a1}-\u{10ffff}]/u.test(text)
+  ) {
+    throw notOutbound();
+  }
+  if (!URL.canParse(text)) throw notOutbound();
+  return new URL(text);
+}
+
+function notOutbound(): Failure {
+  return new Failure('invalid', 'Write a URL with http:// or https:// and a host, without a user.');
 }

@@ -12,10 +12,9 @@ import type { PrivatePlace } from '../values/network/unix-socket.ts';
 import { addressProblem, socketProblem } from './address.ts';
 import { detectTruncation } from './connection-end.ts';
 import type { Lookup } from './dns-lookup.ts';
-import { connectTimedOut, refusedAddress } from './failure.ts';
+import { connectTimedOut, otherFamilyCode, refusedAddress } from './failure.ts';
 import { tcpKeepAliveMs } from './limits.ts';
 import type { ServerPlace } from './place.ts';
-import { otherFamilyCode } from './problem.ts';
 
 /** How long a response is awaited on a connection that can no longer be written to. */
 const answerBehindFailureMs = 100;

@@ -1,16 +1,16 @@
 import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
-import { isIdempotent } from '../http/method.ts';
-import type { OutgoingRequest, ConnectionChoice, ResponseHandler } from './outgoing-request.ts';
-import { guardedConnector, type Connect } from './connector.ts';
-import { createLookup, type Lookup } from './dns-lookup.ts';
+import { isIdempotent } from '../http/request.ts';
+import type { PrivatePlace } from '../values/network/unix-socket.ts';
+import { type Connect, guardedConnector } from './connector.ts';
+import { type Lookup, createLookup } from './dns-lookup.ts';
 import { OutboundExchange, type OutboundExchangeParts, type SourceResponse } from './exchange.ts';
 import { isLostConnection } from './failure.ts';
 import { Http1Client } from './h1/http1-client.ts';
 import { Http2Client } from './h2/http2-client.ts';
-import { OneShotRequest, type OneShotResponse, type OneShotOptions } from './one-shot-request.ts';
+import { type OneShotOptions, OneShotRequest, type OneShotResponse } from './one-shot-request.ts';
+import type { ConnectionChoice, OutgoingRequest, ResponseHandler } from './outgoing-request.ts';
 import type { ServerPlace } from './place.ts';
-import type { PrivatePlace } from '../values/network/unix-socket.ts';
 
 /** A request to another server. */
 export interface OutboundRequest extends OutboundExchangeParts, OutgoingRequest {

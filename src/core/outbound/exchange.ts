@@ -1,15 +1,13 @@
 import { type Duplex, Readable } from 'node:stream';
 import { fieldLines } from '../http/reply.ts';
 import type { HttpVersion } from '../http/request.ts';
-import type { Cancellation } from '../values/cancellation.ts';
-import { Failure } from '../values/failure.ts';
+import { type Cancellation, Failure } from '../values/failure.ts';
 import { KIB } from '../values/units.ts';
 import { endsWithConnection } from './connection-end.ts';
-import type { ConnectionInfo } from './connection.ts';
+import { type ConnectionInfo, countPassedBytes } from './connection.ts';
 import { connectionClosed, outboundFailure } from './failure.ts';
 import { informationalMax } from './limits.ts';
 import type { Control, ResponseHandler } from './outgoing-request.ts';
-import { countPassedBytes } from './passed-bytes.ts';
 
 /** Content that arrived together with its header section, held until it is read. */
 export const outboundUnreadBytesMax = 64 * KIB;

@@ -3,10 +3,15 @@ import { fieldLines } from '../http/reply.ts';
 import { KIB } from '../values/units.ts';
 import { endsWithConnection } from './connection-end.ts';
 import type { ConnectionInfo } from './connection.ts';
-import { connectionClosed, isLostConnection } from './failure.ts';
+import {
+  type OutboundProblem,
+  connectionClosed,
+  isLostConnection,
+  outboundProblem,
+  problemOf,
+} from './failure.ts';
 import { informationalMax } from './limits.ts';
 import type { Control, ResponseHandler } from './outgoing-request.ts';
-import { type OutboundProblem, outboundProblem, problemOf } from './problem.ts';
 
 /** Bytes that are read of a response of which only the beginning matters. */
 const oneShotContentBytesMax = 16 * KIB;

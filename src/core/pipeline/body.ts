@@ -1,10 +1,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { requireIntactBody } from '../http/content/broken-content.ts';
-import { Failure, failureFrom } from '../values/failure.ts';
-import type { Fields } from '../http/request.ts';
-import type { RequestBody } from './exchange.ts';
-import { heldPieceBytes, unreadBodyBytesMax } from '../server/limits.ts';
 import type { Allocation } from '../fair/shared-limit.ts';
+import { requireIntactBody } from '../http/content/content.ts';
+import type { Fields } from '../http/request.ts';
+import { heldPieceBytes, unreadBodyBytesMax } from '../server/limits.ts';
+import { Failure, failureFrom } from '../values/failure.ts';
+import type { RequestBody } from './exchange.ts';
 
 /** Content that another server reads. */
 const passedOn = new WeakSet<RequestBody>();

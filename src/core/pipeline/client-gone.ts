@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Cancellation } from '../values/cancellation.ts';
+import type { Cancellation } from '../values/failure.ts';
 import type { Exchange } from './exchange.ts';
 
 /**

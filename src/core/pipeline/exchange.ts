@@ -3,8 +3,7 @@ import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
 import type { HttpVersion } from '../http/request.ts';
-import type { Cancellation } from '../values/cancellation.ts';
-import type { Failure } from '../values/failure.ts';
+import type { Cancellation, Failure } from '../values/failure.ts';
 import type { Peer } from '../values/network/peer.ts';
 
 /** The head of a request as it was sent, from any parser. */

@@ -1,13 +1,11 @@
-import { pageFields } from '../http/content/page-fields.ts';
-import { plainPage, escapeHtml } from '../http/content/html.ts';
+import { escapeHtml, pageFields, plainPage } from '../http/content/page.ts';
+import { type FieldList, type Reply, statusFor } from '../http/reply.ts';
 import { prefersHtml } from '../http/representation/negotiation.ts';
-import type { FieldList, Reply } from '../http/reply.ts';
-import { statusFor } from '../http/status.ts';
-import { failureFrom, type Failure, type FailureCode, type Problem } from '../values/failure.ts';
-import type { LimitLog } from '../report/limit-log.ts';
-import { reasonOf, type Log } from '../report/log.ts';
 import { docsOf } from '../operations/http/failure-docs.ts';
+import type { LimitLog } from '../report/limit-log.ts';
+import { type Log, reasonOf } from '../report/log.ts';
 import { STATUS_CODES } from '../server/h1/node-http.ts';
+import { type Failure, type FailureCode, type Problem, failureFrom } from '../values/failure.ts';
 import type { ClientAddress } from '../values/network/peer.ts';
 
 /** A failure in an envelope (docs/design/failures.md#failures). */

@@ -1,15 +1,15 @@
+import { clientIdentity } from '../../modules/access/client-authorities.ts';
+import { type ProxyClaims, identityFieldsOf } from '../../modules/visitors/visitor.ts';
 import { cgiName, withoutSpellings } from '../http/reading/fields.ts';
+import { type ValidatedRequest, parseRequest } from '../http/reading/target.ts';
 import type { FieldList } from '../http/reply.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
-import { parseRequest, type ValidatedRequest } from '../http/reading/target.ts';
-import type { ClientIdentity } from '../values/network/client-certificate.ts';
 import { Failure } from '../values/failure.ts';
-import { hasOwnKey, keyPrefix, type Caller } from '../values/key.ts';
-import { identityFieldsOf, type ProxyClaims } from '../../modules/visitors/visitor.ts';
-import type { Serving } from './serving.ts';
+import { type Caller, hasOwnKey, keyPrefix } from '../values/key.ts';
+import type { ClientIdentity } from '../values/network/networks.ts';
+import { type Peer, schemeOf } from '../values/network/peer.ts';
 import type { Arrived } from './exchange.ts';
-import { schemeOf, type Peer } from '../values/network/peer.ts';
-import { clientIdentity } from '../../modules/access/client-authorities.ts';
+import type { Serving } from './serving.ts';
 
 /** A validated request, with the claims of a trusted proxy about its client. */
 export interface IncomingRequest extends ValidatedRequest {

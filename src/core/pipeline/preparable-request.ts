@@ -1,9 +1,9 @@
+import { previewCookie } from '../../modules/drafts/draft.ts';
 import { headerFieldsMax } from '../http/limits.ts';
-import type { RequestTarget } from '../http/request.ts';
 import { canonicalTarget } from '../http/reading/target.ts';
-import type { Scheme } from '../values/network/authority.ts';
-import { previewCookie } from '../../modules/drafts/preview-cookie.ts';
+import type { RequestTarget } from '../http/request.ts';
 import { Failure } from '../values/failure.ts';
+import type { Scheme } from '../values/network/authority.ts';
 import type { MessageHead } from './exchange.ts';
 
 /** The request fields that may select one of the prepared answers to a URL. */

@@ -3,7 +3,7 @@ import { fileCacheValidMs } from '../../modules/files/limits.ts';
 import { type Reply, fieldLines, replyField } from '../http/reply.ts';
 import { type CacheUse, cacheUse } from '../report/memory-use.ts';
 import { preparedTextBytesMax } from '../server/limits.ts';
-import type { ReuseClient } from '../values/reuse-client.ts';
+import type { ReuseClient } from '../values/lazy-packages.ts';
 import { MIB } from '../values/units.ts';
 import type { Prepared } from './exchange.ts';
 import {

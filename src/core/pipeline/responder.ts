@@ -1,43 +1,43 @@
-import { limitFreshness } from '../http/representation/limited-freshness.ts';
-import { hasTooManyRanges } from '../http/representation/ranges.ts';
-import { prefersHtml } from '../http/representation/negotiation.ts';
-import { withoutOwnCookies } from '../http/own-cookies.ts';
-import { respelledReply } from '../http/respelled.ts';
-import type { RequestTarget } from '../http/request.ts';
+import { consoleOriginReply, withoutConsoleWorker } from '../../modules/console/console.ts';
+import { previewToken } from '../../modules/drafts/draft.ts';
+import { previewReply } from '../../modules/drafts/preview-answer.ts';
 import type { ResponseHeaders } from '../../modules/headers/response-headers.ts';
+import type { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
+import type { SharedLimits } from '../fair/shared-limits.ts';
+import { withoutOwnCookies } from '../http/own-cookies.ts';
 import {
+  type Recipient,
+  type Reply,
   changedReply,
   discard,
   noBody,
   privateReply,
   replyField,
   withoutFields,
-  type Recipient,
-  type Reply,
 } from '../http/reply.ts';
+import { limitFreshness } from '../http/representation/limited-freshness.ts';
+import { prefersHtml } from '../http/representation/negotiation.ts';
+import { hasTooManyRanges } from '../http/representation/ranges.ts';
+import type { RequestTarget } from '../http/request.ts';
+import { respelledReply } from '../http/respelled.ts';
+import { answerService } from '../operations/http/service.ts';
+import { contentBegun } from '../server/send-content.ts';
 import type { Failure } from '../values/failure.ts';
-import { hasScope, type Caller } from '../values/key.ts';
+import { type Caller, hasScope } from '../values/key.ts';
+import type { ClientAddress } from '../values/network/peer.ts';
 import { servicePath } from '../values/path.ts';
-import { previewToken } from '../../modules/drafts/preview-cookie.ts';
-import { consoleOriginReply, withoutConsoleWorker } from '../../modules/console/console.ts';
 import { passContentOn } from './body.ts';
+import { type Arrived, type Exchange, type Sent, sentAccept } from './exchange.ts';
+import { type FailureLogs, contentFailure, loggedFailure } from './failures.ts';
 import {
+  type IncomingRequest,
   acceptRequest,
   callerOf,
-  hasKey,
   countForRates,
+  hasKey,
   trailersOf,
-  type IncomingRequest,
 } from './incoming-request.ts';
-import { sentAccept, type Arrived, type Exchange, type Sent } from './exchange.ts';
-import { previewReply } from '../../modules/drafts/preview-answer.ts';
-import { contentFailure, loggedFailure, type FailureLogs } from './failures.ts';
-import type { ClientAddress } from '../values/network/peer.ts';
-import { contentBegun } from '../server/send-content.ts';
 import type { Moment, Serving } from './serving.ts';
-import { answerService } from '../operations/http/service.ts';
-import type { SharedLimits } from '../fair/shared-limits.ts';
-import type { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
 
 /** The surroundings of an answer. */
 export interface ResponderParts extends FailureLogs {

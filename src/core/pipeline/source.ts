@@ -1,14 +1,13 @@
-import { noBody, type Reply } from '../http/reply.ts';
+import { type Reply, noBody, statusFor } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
-import { statusFor } from '../http/status.ts';
+import { Failure } from '../values/failure.ts';
 import type {
   AccessExplanation,
-  SourceName,
-  ExplainedSource,
   BranchExplanation,
+  ExplainedSource,
   Explanation,
+  SourceName,
 } from './explanation.ts';
-import { Failure } from '../values/failure.ts';
 
 /** A reply, or a promise if it has to be read or fetched; undefined if there is none. */
 export type ReplyOrPromise = Reply | undefined | Promise<Reply | undefined>;

@@ -10,8 +10,13 @@ import { LogFile } from '../../modules/logs/log-file.ts';
 import type { RotationSettings } from '../../modules/logs/log-rotation.ts';
 import type { SyslogAddress } from '../../modules/logs/syslog-message.ts';
 import type { AccessEntry } from './access-entry.ts';
-import { type LeveledSink, journalSink, messageLines, requestLines } from './leveled-lines.ts';
-import { readableLines } from './readable-lines.ts';
+import {
+  type LeveledSink,
+  journalSink,
+  messageLines,
+  readableLines,
+  requestLines,
+} from './line-formats.ts';
 
 /** How deep the causes of an error are followed for its reason. */
 const causesFollowedMax = 5;

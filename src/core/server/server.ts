@@ -3,51 +3,51 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
-import type { ListenAddress } from '../config/addresses.ts';
-import type { Reply } from '../http/reply.ts';
-import { defaultPorts } from '../values/network/authority.ts';
+import { type ListeningSocket, matchSockets } from '../../cli/serve/inherited-sockets.ts';
+import { answerChallenge } from '../../modules/acme/challenge.ts';
+import { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
 import type { AccessLog } from '../../modules/logs/access-log.ts';
-import { createLimitLog, type LimitLog } from '../report/limit-log.ts';
-import type { Log } from '../report/log.ts';
-import { joinedUse, type CacheUse } from '../report/memory-use.ts';
-import type { Metric } from '../report/metrics.ts';
 import type { LiveAccess } from '../../modules/status/live-access.ts';
-import type { RequestMetrics } from '../report/request-metrics.ts';
 import type { RequestVisits } from '../../modules/visits/request-visits.ts';
-import { RequestHandler } from '../pipeline/request-handler.ts';
-import { RequestLog } from '../pipeline/record/request-log.ts';
+import type { ListenAddress } from '../config/addresses.ts';
+import { createSharedLimits } from '../fair/shared-limits.ts';
+import type { Reply } from '../http/reply.ts';
 import { continueOnRead, hasBody } from '../pipeline/body.ts';
+import type { Arrived, Exchange, UpgradeRequest } from '../pipeline/exchange.ts';
+import { redirectToHttps } from '../pipeline/https-redirect.ts';
+import type { IncomingRequest } from '../pipeline/incoming-request.ts';
+import { PreparedReplies } from '../pipeline/prepared.ts';
+import { RequestLog } from '../pipeline/record/request-log.ts';
+import { openMetrics } from '../pipeline/record/server-metrics.ts';
+import { RequestHandler } from '../pipeline/request-handler.ts';
+import type { ResponderParts } from '../pipeline/responder.ts';
+import type { Serving } from '../pipeline/serving.ts';
+import { type LimitLog, createLimitLog } from '../report/limit-log.ts';
+import type { Log } from '../report/log.ts';
+import { type CacheUse, joinedUse } from '../report/memory-use.ts';
+import type { Metric } from '../report/metrics.ts';
+import type { RequestMetrics } from '../report/request-metrics.ts';
+import { defaultPorts } from '../values/network/authority.ts';
+import { createTryAnswer } from './h1-fast/fast-exchange.ts';
+import { type ConnectionLimits, connectionLimits } from './h1/connection-limiter.ts';
 import type { Http1Exchange } from './h1/connection.ts';
 import { Connections } from './h1/connections.ts';
-import { headOf, NodeExchange } from './h1/node-exchange.ts';
-import { connectionLimits, type ConnectionLimits } from './h1/connection-limiter.ts';
-import type { Arrived, Exchange, UpgradeRequest } from '../pipeline/exchange.ts';
-import type { IncomingRequest } from '../pipeline/incoming-request.ts';
-import type { ResponderParts } from '../pipeline/responder.ts';
+import { NodeExchange, headOf } from './h1/node-exchange.ts';
+import { Tunnels } from './h1/tunnels.ts';
+import { UpgradeHandler } from './h1/upgrade-handler.ts';
+import { switchesProtocol } from './h1/upgrade.ts';
 import { Http2Connections } from './h2/connections.ts';
-import { createTryAnswer } from './h1-fast/try-answer.ts';
-import { matchSockets, type ListeningSocket } from '../../cli/serve/inherited-sockets.ts';
+import { acceptConnections, peerOf } from './listening/accept.ts';
 import {
+  type ListenOptions,
+  type Listener,
   createHttpServer,
   createHttpsServer,
   listen,
-  type Listener,
-  type ListenOptions,
 } from './listening/listener.ts';
-import { openMetrics } from '../pipeline/record/server-metrics.ts';
-import { PreparedReplies } from '../pipeline/prepared.ts';
-import { acceptConnections, peerOf } from './listening/accept.ts';
-import type { Serving } from '../pipeline/serving.ts';
-import { createSharedLimits } from '../fair/shared-limits.ts';
-import { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
-import { createSockets, restartClose, stopClose, type Sockets } from './websocket/socket.ts';
-import { answerChallenge } from '../../modules/acme/challenge.ts';
 import { chooseProtocol } from './tls/handshake.ts';
-import { redirectToHttps } from '../pipeline/https-redirect.ts';
-import { UpgradeHandler } from './h1/upgrade-handler.ts';
 import type { Tls } from './tls/tls.ts';
-import { Tunnels } from './h1/tunnels.ts';
-import { switchesProtocol } from './h1/upgrade.ts';
+import { type Sockets, createSockets, restartClose, stopClose } from './websocket/socket.ts';
 
 /** The surroundings of the port; `monotonicMs` measures durations. */
 interface ServerParts {

@@ -1,5 +1,5 @@
+import type { ReuseClient } from './lazy-packages.ts';
 import type { LimitName } from './limit.ts';
-import type { ReuseClient } from './reuse-client.ts';
 
 const failureCodes = [
   'invalid',
@@ -195,4 +195,14 @@ export interface Problem {
   readonly message: string;
   /** The nearest known name or value, if there is one. */
   readonly suggestion?: string;
+}
+
+/**
+ * Reports that a client no longer waits for its answer. It is the part of AbortSignal that the code
+ * uses: creating an AbortSignal takes longer than answering with a small page.
+ */
+export interface Cancellation {
+  readonly aborted: boolean;
+  addEventListener(type: 'abort', listener: () => void, options?: { readonly once: true }): void;
+  removeEventListener(type: 'abort', listener: () => void): void;
 }

@@ -1,17 +1,14 @@
 import type { X509Certificate } from 'node:crypto';
-import { createSecureContext, type SecureContext, type TLSSocket } from 'node:tls';
-import type { AccessConfig } from '../../core/config/config.ts';
+import { type SecureContext, type TLSSocket, createSecureContext } from 'node:tls';
 import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
+import type { AccessConfig } from '../../core/config/config.ts';
 import { readCaCertificates } from '../../core/config/key-pair.ts';
 import { fileChanges } from '../../core/config/watch.ts';
-import type {
-  ClientCertificate,
-  ClientIdentity,
-} from '../../core/values/network/client-certificate.ts';
-import { Failure } from '../../core/values/failure.ts';
 import type { Log } from '../../core/report/log.ts';
 import { askForCertificate } from '../../core/server/listening/node-internals.ts';
 import type { ActivePair } from '../../core/server/tls/loaded-certificate.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { ClientCertificate, ClientIdentity } from '../../core/values/network/networks.ts';
 
 /** The parts of an access rule that decide which clients need a certificate. */
 type CertificateRule = Pick<AccessConfig, 'origin' | 'clientCertificate'>;

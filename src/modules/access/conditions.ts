@@ -1,19 +1,18 @@
-import { parseUnixUrl, unixScheme } from '../../core/values/network/unix-socket.ts';
 import type { AccessConfig } from '../../core/config/config.ts';
 import type { FieldList, Reply } from '../../core/http/reply.ts';
-import { isRead, type Fields } from '../../core/http/request.ts';
-import { comparableAddress, Networks } from '../../core/values/network/networks.ts';
-import type { ReuseClient } from '../../core/values/reuse-client.ts';
-import { needsUser, type User, type Visitor, type VisitorNeeds } from '../../core/http/visitor.ts';
+import { type Fields, isRead } from '../../core/http/request.ts';
+import { type User, type Visitor, type VisitorNeeds, needsUser } from '../../core/http/visitor.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
-import type { AccessRequest } from './access-request.ts';
-import { askForward, type ForwardTo, withoutSpoofed } from './forward.ts';
-import type { PasswordFile } from './password-file.ts';
-import type { LinkKeyFile } from './link-keys.ts';
-import type { NetworkFile } from './network-file.ts';
-import { basicCredentials, type Passwords } from './passwords.ts';
-import { verifyLink } from './signed-links.ts';
+import type { ReuseClient } from '../../core/values/lazy-packages.ts';
+import { Networks, comparableAddress } from '../../core/values/network/networks.ts';
 import { unknownAddress } from '../../core/values/network/peer.ts';
+import { parseUnixUrl, unixScheme } from '../../core/values/network/unix-socket.ts';
+import type { AccessRequest } from './access-request.ts';
+import { type ForwardTo, askForward, withoutSpoofed } from './forward.ts';
+import type { NetworkFile } from './network-file.ts';
+import type { PasswordFile } from './password-hash.ts';
+import { type Passwords, basicCredentials } from './passwords.ts';
+import { type LinkKeyFile, verifyLink } from './signed-links.ts';
 
 /** Why a condition does not hold. */
 export interface Unmet {

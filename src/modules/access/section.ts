@@ -1,14 +1,19 @@
-import { countryCode } from '../../core/http/visitor.ts';
 import { cidr, origin, sitePath, unixUrl } from '../../core/config/addresses.ts';
-import { escapedPath } from '../../core/values/path.ts';
 import { fieldName } from '../../core/config/headers.ts';
-import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
-import type { KeyText } from '../../core/config/key-text.ts';
+import {
+  type KeyText,
+  type ParsedKeys,
+  list,
+  optional,
+  single,
+} from '../../core/config/ini-key.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
+import { type ValueParser, anyText, choice, plainName, wordOr } from '../../core/config/values.ts';
+import { countryCode } from '../../core/http/visitor.ts';
 import { nearestName } from '../../core/values/nearest.ts';
-import { anyText, choice, plainName, wordOr, type ValueParser } from '../../core/config/values.ts';
-import { providerNames } from '../login/section.ts';
+import { escapedPath } from '../../core/values/path.ts';
 import { pathPattern } from '../headers/section.ts';
+import { providerNames } from '../login/section.ts';
 
 /** The code of a country, in upper case. */
 const country: ValueParser<string> = (text) => {

@@ -1,5 +1,12 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
+import { LoadedFile } from '../../core/config/loaded-file.ts';
+import { makeLinkKey, parseSecretsKeys } from '../../core/config/secrets-keys.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
+import { type Log, reasonOf } from '../../core/report/log.ts';
+import { KIB } from '../../core/values/units.ts';
+
+/** The largest file of keys that sign links. */
+const linkKeysBytesMax = 64 * KIB;
 
 /** The part of a URL that a signature covers, besides the time at which it ends. */
 type SignedPlace = Pick<RequestTarget, 'origin' | 'path' | 'query'>;
@@ -11,7 +18,7 @@ type SignedLink =
   | { readonly state: 'valid'; readonly query: string };
 
 /** Keys that sign links: the first one signs, all of them verify. */
-export type LinkKeys = readonly Buffer[];
+type LinkKeys = readonly Buffer[];
 
 /**
  * The query of a link that ends at a time, in seconds since 1970: the given one, then `expires` and
@@ -40,4 +47,38 @@ function signature(key: Buffer, { origin, path, query }: SignedPlace, expires: s
   // None of the parts contains a line end.
   const text = ['waymark link', origin, path, query, expires].join('\n');
   return createHmac('sha256', key).update(text).digest('base64url');
+}
+
+/** The keys of a file as it is now. */
+export interface LinkKeyFile {
+  /** Looks for a change of the file; undefined if that was done a moment ago. Never rejects. */
+  prepare(): Promise<void> | undefined;
+  /** None while the file cannot be read. */
+  keys(): LinkKeys;
+}
+
+/** Opens a `link_key_file`. */
+export function openLinkKeys(
+  file: string,
+  { now, log }: { readonly now: () => number; readonly log: Log },
+): LinkKeyFile {
+  let isReadable = false;
+  const loaded = new LoadedFile<LinkKeys>({
+    ...{ file, bytesMax: linkKeysBytesMax, now },
+    read: (bytes) => {
+      const parsed = parseSecretsKeys(bytes.toString(), makeLinkKey);
+      if ('refused' in parsed) throw new Error(`it ${parsed.refused}`);
+      isReadable = true;
+      return parsed.keys.map((key) => key.bytes);
+    },
+    failed: (error) => {
+      isReadable = false;
+      const reason = reasonOf(error);
+      log.error({ file, reason }, 'the keys of signed links cannot be read: no link is valid');
+    },
+  });
+  return {
+    prepare: () => loaded.prepare(),
+    keys: () => (isReadable ? (loaded.value ?? []) : []),
+  };
 }

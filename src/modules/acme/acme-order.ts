@@ -6,7 +6,7 @@ import { createDialler } from '../../core/outbound/dialler.ts';
 import { defaultPorts } from '../../core/values/network/authority.ts';
 import { parseCidr } from '../../core/values/network/cidr.ts';
 import { acmeTransport } from './acme-transport.ts';
-import type { DnsRecord } from './dns/dns-record.ts';
+import type { DnsRecord } from './dns/update-message.ts';
 import { acmeConnectMs, acmeOrderMs, acmeRequestMs } from './limits.ts';
 
 /** The first and the longest interval at which the state of an order is polled. */

@@ -1,9 +1,9 @@
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import type { axios } from 'acme-client';
+import { outboundUrl } from '../../core/outbound/address.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
-import { outboundUrl } from '../../core/outbound/url.ts';
 import { MIB } from '../../core/values/units.ts';
 
 export const acmeAnswerBytesMax = MIB;

@@ -2,10 +2,11 @@ import { LRUCache } from 'lru-cache';
 import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import { SharedTasks } from '../../core/fair/shared-tasks.ts';
 import {
+  type ActivePair,
   certificateState,
+  loadAcmeCertificate,
   loadOnDemandCertificates,
-} from '../../core/server/tls/certificate-states.ts';
-import { type ActivePair, loadAcmeCertificate } from '../../core/server/tls/loaded-certificate.ts';
+} from '../../core/server/tls/loaded-certificate.ts';
 import { isPublicName } from '../../core/server/tls/public-name.ts';
 import type { CertificateState } from '../status/server-status.ts';
 import type { AcmeStore } from './acme-store.ts';

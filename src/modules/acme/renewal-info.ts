@@ -1,7 +1,7 @@
 import { getCACertificates } from 'node:tls';
-import { readRetryAfter } from '../../core/http/retry-after.ts';
+import { readRetryAfter } from '../../core/http/date.ts';
+import { outboundUrl } from '../../core/outbound/address.ts';
 import { type Dialler, createDialler } from '../../core/outbound/dialler.ts';
-import { outboundUrl } from '../../core/outbound/url.ts';
 import { parseCidr } from '../../core/values/network/cidr.ts';
 import type { AcmeOrder } from './acme-order.ts';
 import { answerText } from './acme-transport.ts';

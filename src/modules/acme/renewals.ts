@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises';
 import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import type { AcmeConfig } from '../../core/config/config.ts';
 import { readEabKey } from '../../core/config/key-pair.ts';
-import { readRetryAfter } from '../../core/http/retry-after.ts';
+import { readRetryAfter } from '../../core/http/date.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { Metric } from '../../core/report/metrics.ts';
 import { Failure } from '../../core/values/failure.ts';
@@ -16,7 +16,7 @@ import {
 } from './acme-order.ts';
 import type { AcmeStore, HostState } from './acme-store.ts';
 import { certificateId } from './certificate-id.ts';
-import type { DnsRecord, DnsRecords } from './dns/dns-record.ts';
+import type { DnsRecord, DnsRecords } from './dns/update-message.ts';
 import { acmeErrorCharactersMax, acmeInfoMs, acmeOrderMs, acmeRestartMs } from './limits.ts';
 import type { Permissions } from './permissions.ts';
 import type { RenewalInfo, RenewalQuestion } from './renewal-info.ts';

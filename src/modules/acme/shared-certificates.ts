@@ -1,9 +1,11 @@
-import { parseKeyPair, type KeyPair, type RefusedPair } from '../../core/config/key-pair.ts';
-import { readSecretsKeys, type SecretsKey } from '../../core/config/secrets-keys.ts';
+import type { AcmeConfig } from '../../core/config/config.ts';
+import { type KeyPair, type RefusedPair, parseKeyPair } from '../../core/config/key-pair.ts';
+import { type SecretsKey, readSecretsKeys } from '../../core/config/secrets-keys.ts';
 import type { Refused } from '../../core/config/values.ts';
 import type { ReadValues, ValueChange } from '../../core/log/shared/shared-values.ts';
 import type { IssuedCertificate } from './acme-order.ts';
-import { parseHostState, type HostState } from './acme-store.ts';
+import { type HostState, acmeServerName, parseHostState } from './acme-store.ts';
+import { AcmeFolder } from './folder.ts';
 import { keyIdOf, seal, unseal } from './sealed.ts';
 
 /** A certificate as it is stored: when it ends, and the encrypted pair, as JSON. */
@@ -47,7 +49,7 @@ export async function readSharedPair(
 }
 
 /** The account key that a data folder has from its cluster; undefined for none. */
-export async function readSharedAccount(
+async function readSharedAccount(
   values: ReadValues,
   { server, keyFile }: { readonly server: string; readonly keyFile: string },
 ): Promise<{ readonly text: string } | Refused | undefined> {
@@ -152,4 +154,38 @@ export function encryptedAgain(
     return text === undefined ? [] : [[name, JSON.stringify({ until, sealed: text })] as const];
   });
   return [...accounts, ...certificates];
+}
+
+/**
+ * Writes the certificates that a data folder has from its cluster, and the account key, into files,
+ * as a single machine has them. Resolves to the hosts of those that it cannot write, each with the
+ * reason as the end of a sentence.
+ */
+export async function writeAcmeFiles(
+  values: ReadValues,
+  {
+    data,
+    acme,
+    keyFile,
+  }: { readonly data: string; readonly acme: AcmeConfig; readonly keyFile: string },
+): Promise<readonly { readonly host: string; readonly refused: string }[]> {
+  const server = acmeServerName(acme.directory);
+  const folder = new AcmeFolder(data, acme);
+  const states = new Map(sharedStates(values, server));
+  const left: { readonly host: string; readonly refused: string }[] = [];
+  await folder.prepare();
+  const account = await readSharedAccount(values, { server, keyFile });
+  if (account !== undefined && 'text' in account) await folder.saveAccountKey(account.text);
+  for (const host of acme.hosts) {
+    const pair = await readSharedPair(values, { server, host, keyFile });
+    if (pair === undefined) continue;
+    if ('refused' in pair) {
+      left.push({ host, refused: pair.refused });
+      continue;
+    }
+    await folder.saveCertificate(host, pair);
+    const state = states.get(host);
+    if (state !== undefined) await folder.saveState(host, state);
+  }
+  return left;
 }

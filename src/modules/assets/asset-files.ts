@@ -5,7 +5,7 @@ import { basename, join } from 'node:path';
 import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
 import { assetFolder } from '../../core/log/folder/data-folder.ts';
 import { isDiskFull } from '../../core/log/folder/full-disk.ts';
-import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
+import type { SharedFiles } from '../../core/log/shared/shared-log.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { syncPath } from '../upkeep/backup.ts';
 import { isDigest } from './asset.ts';

@@ -1,6 +1,6 @@
 import { type Task, atIntervals } from '../../core/background/tasks.ts';
 import { eventLoop } from '../../core/fair/turns.ts';
-import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
+import type { SharedFiles } from '../../core/log/shared/shared-log.ts';
 import type { Reads, Store } from '../../core/log/store.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { AssetFiles } from './asset-files.ts';
@@ -126,4 +126,38 @@ async function removeParts({ now }: KeeperParts, shared: SharedFiles): Promise<v
   for (const { sha256, isWhole } of await shared.list()) {
     if (!isWhole) await shared.remove(sha256, beforeMs);
   }
+}
+
+/** What a check of the files has found. */
+interface CheckedFiles {
+  /** The number of files that assets refer to. */
+  readonly used: number;
+  /** Files that no asset refers to; they go after the retention. */
+  readonly unused: number;
+  /** What is wrong with the file of an asset, a sentence each. */
+  readonly problems: readonly string[];
+}
+
+/** Reads the files of all assets, live and in open drafts, and compares them with their hashes. */
+export async function checkAssetFiles(
+  files: AssetFiles,
+  store: Parameters<typeof assetsInUse>[0],
+): Promise<CheckedFiles> {
+  const sizes = new Map<string, number>();
+  for await (const { sha256, bytes } of files.list()) sizes.set(sha256, bytes);
+  const [all, problems] = [sizes.size, new Map<string, string>()];
+  const sound = new Set<string>();
+  for await (const { name, sha256, bytes } of assetsInUse(store)) {
+    if (sound.has(sha256)) continue;
+    const size = sizes.get(sha256);
+    const isSound = size === bytes && (await files.isSound(sha256).catch(() => false));
+    if (isSound) sound.add(sha256);
+    else {
+      const what = size === undefined ? 'missing' : 'damaged';
+      problems.set(`${name} ${sha256}`, `the file of ${name} (${sha256}) is ${what}`);
+    }
+  }
+  const named = new Set([...problems.keys()].map((key) => key.split(' ').at(-1) ?? ''));
+  const broken = [...named].filter((sha256) => sizes.has(sha256)).length;
+  return { used: sound.size, unused: all - sound.size - broken, problems: [...problems.values()] };
 }

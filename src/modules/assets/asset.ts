@@ -1,9 +1,13 @@
 import { parseMediaType } from '../../core/http/representation/mediatype.ts';
-import type { JsonObject } from '../../core/values/json/json.ts';
+import type { Reads, Store } from '../../core/log/store.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type JsonObject, sameJson } from '../../core/values/json/json.ts';
 import type { StoredRow } from '../tables/row.ts';
 import type { TableDefinition } from '../tables/table.ts';
-import type { Reads } from '../../core/log/store.ts';
 import { assetNameBytesMax } from './limits.ts';
+
+/** The author of the change that creates the table of the assets. */
+const assetTableAuthor = 'serve';
 
 /** A file that page rules refer to by its name. */
 export interface Asset {
@@ -24,7 +28,7 @@ const text = { type: 'string' } as const;
  * The definition of that table. Assets are rows, so that history, undo, drafts, export and replicas
  * have them like all other rows; a row has the hash of its file, and the file the name of its hash.
  */
-export const assetDefinition: Omit<TableDefinition, 'id'> = {
+const assetDefinition: Omit<TableDefinition, 'id'> = {
   name: assetTable,
   schema: {
     type: 'object',
@@ -101,4 +105,33 @@ export function isAssetName(name: string): boolean {
   // oxlint-disable-next-line no-control-regex -- control characters are what it refuses
   if (/[\0-\x1f\x7f\\]/.test(name) || !/\.[A-Za-z0-9]{1,16}$/.test(name)) return false;
   return name.split('/').every((segment) => segment !== '' && !segment.startsWith('.'));
+}
+
+/**
+ * Creates the table of the assets with the first upload, so that a site without assets has no row
+ * for it. Rejects with `conflict` if the site has another table of this name.
+ */
+export async function writeAssetTable(store: Store, newId: () => string): Promise<void> {
+  if (hasAssetTable(store)) return;
+  await store.commit(assetTableAuthor, (reads) => {
+    const data = { ...assetDefinition } as unknown as JsonObject;
+    const isThere = hasAssetTable(reads);
+    return {
+      drafts: isThere ? [] : [{ family: 'table', id: newId(), action: 'insert', data }],
+      answer: () => undefined,
+    };
+  });
+}
+
+/** Whether the site has that table. Throws `conflict` if it has another one of this name. */
+export function hasAssetTable(reads: Pick<Store, 'table'>): boolean {
+  const stored = reads.table(assetTable)?.table;
+  if (stored === undefined) return false;
+  if (stored.key === assetDefinition.key && sameJson(stored.schema, assetDefinition.schema)) {
+    return true;
+  }
+  throw new Failure(
+    'conflict',
+    `This site has a table ${assetTable} of its own, so it has no assets. Rename that table.`,
+  );
 }

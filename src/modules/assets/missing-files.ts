@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Task } from '../../core/background/tasks.ts';
-import type { SharedFiles } from '../../core/log/shared/shared-files.ts';
+import type { SharedFiles } from '../../core/log/shared/shared-log.ts';
 import type { Store } from '../../core/log/store.ts';
 import type { Log } from '../../core/report/log.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';

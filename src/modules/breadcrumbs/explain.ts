@@ -1,25 +1,25 @@
-import { statusOf } from '../../core/http/status.ts';
+import { statusOf } from '../../core/http/reply.ts';
+import { EvaluationContext } from '../../core/pipeline/conditions/condition.ts';
+import { type Branch, firstFailing } from '../../core/pipeline/conditions/when.ts';
 import type {
-  BranchLossReason,
-  Explanation,
-  ExplainedSource,
   BranchExplanation,
+  BranchLossReason,
+  ExplainedSource,
+  Explanation,
 } from '../../core/pipeline/explanation.ts';
-import { isValidAt, unmatchableOrigin, type StoredRule } from '../rules/rule.ts';
+import { type ExplainedReply, replyOrFailure } from '../../core/pipeline/source.ts';
 import { explainCandidates, explainSilent } from '../rules/find.ts';
+import { type StoredRule, isValidAt, unmatchableOrigin } from '../rules/rule.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
-import { replyOrFailure, type ExplainedReply } from '../../core/pipeline/source.ts';
-import { EvaluationContext } from '../../core/pipeline/conditions/evaluation-context.ts';
-import { chooseRenderBranch, type RenderWhen } from './render-when.ts';
+import { type RenderWhen, chooseRenderBranch } from './branches.ts';
 import {
+  type BreadcrumbHop,
+  type BreadcrumbStart,
+  type BreadcrumbVisit,
   breadcrumbCandidates,
   breadcrumbStart,
   resolveVisit,
-  type BreadcrumbStart,
-  type BreadcrumbHop,
-  type BreadcrumbVisit,
 } from './resolve.ts';
-import { firstFailing, type Branch } from '../../core/pipeline/conditions/when.ts';
 
 /**
  * Explains a resolve rule: its branches, and the look-ups of the keys that it leads over. The id is

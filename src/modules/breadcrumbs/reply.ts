@@ -1,14 +1,13 @@
-import { escapeHtml } from '../../core/http/content/html.ts';
+import { escapeHtml, pageFields } from '../../core/http/content/page.ts';
+import { type FieldList, type Reply, isEmptyStatus, noBody } from '../../core/http/reply.ts';
 import { utf8Type } from '../../core/http/representation/mediatype.ts';
 import { preferredType } from '../../core/http/representation/negotiation.ts';
-import { pageFields } from '../../core/http/content/page-fields.ts';
-import { noBody, type FieldList, type Reply, isEmptyStatus } from '../../core/http/reply.ts';
 import type { Fields } from '../../core/http/request.ts';
+import type { Dependencies } from '../../core/pipeline/conditions/when.ts';
 import { pathOfText } from '../../core/values/path.ts';
 import { withHeaders } from '../rules/pages/rule-headers.ts';
 import type { Resolution } from '../rules/rule.ts';
-import type { ResolvedBreadcrumb, BreadcrumbVisit } from './resolve.ts';
-import type { Dependencies } from '../../core/pipeline/conditions/when.ts';
+import type { BreadcrumbVisit, ResolvedBreadcrumb } from './resolve.ts';
 
 /**
  * The HTTP reply to a visitor of a breadcrumb (docs/design/rendering.md#breadcrumbs): its redirect

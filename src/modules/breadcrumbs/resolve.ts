@@ -1,25 +1,31 @@
-import type { Fields } from '../../core/http/request.ts';
-import { Failure } from '../../core/values/failure.ts';
 import { authorityOf } from '../../core/http/field-template.ts';
-import { isWildcardPath } from '../../core/values/path.ts';
-import type { Candidate, Resolution, StoredRule } from '../rules/rule.ts';
+import type { Fields } from '../../core/http/request.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
+import { EvaluationContext } from '../../core/pipeline/conditions/condition.ts';
 import {
+  type Branch,
+  type Dependencies,
+  joinedDependencies,
+} from '../../core/pipeline/conditions/when.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { isWildcardPath } from '../../core/values/path.ts';
+import {
+  type CandidateReads,
   candidatesFor,
   captureOf,
   sortByPrecedence,
-  type CandidateReads,
 } from '../rules/matcher.ts';
+import type { Candidate, Resolution, StoredRule } from '../rules/rule.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
-import { breadcrumbOf, chooseDestination, type ParsedBreadcrumb } from './breadcrumb.ts';
-import { locationOf, type Destination, type TargetVisit } from './destination.ts';
-import { EvaluationContext } from '../../core/pipeline/conditions/evaluation-context.ts';
-import { breadcrumbHopsMax } from './limits.ts';
 import {
-  joinedDependencies,
-  type Branch,
-  type Dependencies,
-} from '../../core/pipeline/conditions/when.ts';
+  type Destination,
+  type ParsedBreadcrumb,
+  type TargetVisit,
+  breadcrumbOf,
+  chooseDestination,
+  locationOf,
+} from './breadcrumb.ts';
+import { breadcrumbHopsMax } from './limits.ts';
 
 /** The visit of a breadcrumb: the visitor, and what targets may take of the request. */
 export interface BreadcrumbVisit {

@@ -1,10 +1,8 @@
-import { isPrefetch, prefetchPurpose } from '../../core/http/prefetch.ts';
-import type { Fields } from '../../core/http/request.ts';
+import { type Fields, isPrefetch, prefetchPurpose } from '../../core/http/request.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
 import type { Log } from '../../core/report/log.ts';
 import { type Metric, singleMetric } from '../../core/report/metrics.ts';
-import { referringHost } from '../visits/referring-host.ts';
-import { VisitBuffer, dayOf } from '../visits/visit-buffer.ts';
+import { VisitBuffer, dayOf, referringHost } from '../visits/visit-buffer.ts';
 import { type BreadcrumbDimension, addName } from '../visits/visit-counts.ts';
 import type { DaySpan, DayVisits, VisitTable } from '../visits/visit-database.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';

@@ -1,22 +1,22 @@
 import { createHash } from 'node:crypto';
 import { fieldOfVariable, isOfClient } from '../../core/http/field-template.ts';
 import type { ContentRequest, Fields, RequestTarget } from '../../core/http/request.ts';
-import { sentUrlOf, urlOf } from '../../core/values/path.ts';
-import { fetchPlan, type FetchPlan, type FetchRule } from '../proxy/fetch-plan.ts';
-import { forwardedField, type ForwardedRequest } from '../proxy/request-fields.ts';
 import type { PageRequest } from '../../core/pipeline/source.ts';
+import { sentUrlOf, urlOf } from '../../core/values/path.ts';
+import { type FetchPlan, type FetchRule, fetchPlan } from '../proxy/fetch-plan.ts';
+import { type ForwardedRequest, forwardedField } from '../proxy/request-fields.ts';
 import type { CacheStore } from './cache-store.ts';
-import { covers, type ForwardReason } from './cached-reply.ts';
+import { type ForwardReason, covers } from './cached-reply.ts';
 import type { CachedResponse } from './cached-response.ts';
 import type { RequestDirectives } from './directives.ts';
-import { overridesOf, overridingFields, type OverridingFields } from './overriding-fields.ts';
+import { type OverridingFields, overridesOf, overridingFields } from './overriding-fields.ts';
 import {
+  type SentField,
   selectingKey,
   withCanonicalLanguages,
   withCanonicalLists,
-  type SentField,
 } from './selection.ts';
-import { spelledUrl } from './storage/spelling.ts';
+import { spelledUrl } from './storage/record.ts';
 
 /** A request, and the stored responses that may answer it. */
 export interface CacheLookup {

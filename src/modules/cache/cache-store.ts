@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
 import { type Metric, singleMetric } from '../../core/report/metrics.ts';
 import { MIB } from '../../core/values/units.ts';
-import type { BodyFilePlace } from './body-file.ts';
+import type { BodyFilePlace } from './body-buffer.ts';
 import type { CacheAdmin, CacheCounts, CacheListPage, CachePurge } from './cache-admin.ts';
 import { toCachedResponse, withContent } from './cached-reply.ts';
 import {

@@ -1,8 +1,7 @@
 import { type Reply, discard } from '../../core/http/reply.ts';
 import { type ContentRequest, isRead } from '../../core/http/request.ts';
 import type { ExpectedReply, PageRequest } from '../../core/pipeline/source.ts';
-import type { Cancellation } from '../../core/values/cancellation.ts';
-import { Failure } from '../../core/values/failure.ts';
+import { type Cancellation, Failure } from '../../core/values/failure.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
 import { unknownAddress } from '../../core/values/network/peer.ts';
 import { type FetchRule, fetchPlan } from '../proxy/fetch-plan.ts';

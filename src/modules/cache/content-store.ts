@@ -1,7 +1,7 @@
 import { readBytes } from '../../core/http/content/file-source.ts';
-import { unpooled } from '../../core/values/json/unpooled.ts';
+import { unpooled } from '../../core/values/json/prepared-json.ts';
 import { MIB } from '../../core/values/units.ts';
-import type { BodyFilePlace } from './body-file.ts';
+import type { BodyFilePlace } from './body-buffer.ts';
 import type { StoredResponse } from './cached-response.ts';
 import { type ContentFile, contentFile } from './content-file.ts';
 import type { StoredEntry } from './storage/record.ts';

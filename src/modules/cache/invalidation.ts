@@ -1,9 +1,8 @@
-import { fieldLines, type Reply } from '../../core/http/reply.ts';
-import type { RequestTarget } from '../../core/http/request.ts';
-import { isSafe } from '../../core/http/method.ts';
+import { type Reply, fieldLines } from '../../core/http/reply.ts';
+import { type RequestTarget, isSafe } from '../../core/http/request.ts';
 import { canonicalPath, urlOf } from '../../core/values/path.ts';
-import type { ReceivedResponse } from './storability.ts';
 import { freshnessOf } from './freshness.ts';
+import type { ReceivedResponse } from './storability.ts';
 
 /**
  * The canonical URLs that a response invalidates (RFC 9111 §4.4): that of the request, and those of

@@ -1,9 +1,9 @@
-import type { CacheListPage, CacheListRow } from './cache-admin.ts';
 import { replyField } from '../../core/http/reply.ts';
-import type { ListedUrl } from './storage/response-storage.ts';
-import { sentUrlOfKey } from './storage/spelling.ts';
+import type { CacheListPage, CacheListRow } from './cache-admin.ts';
 import type { StoredResponse } from './cached-response.ts';
-import { ageMs, byClock, remainingMs, type ClockReading } from './freshness.ts';
+import { type ClockReading, ageMs, byClock, remainingMs } from './freshness.ts';
+import { sentUrlOfKey } from './storage/record.ts';
+import type { ListedUrl } from './storage/response-storage.ts';
 
 /** One page of the list of stored responses: whole URLs until `limit` is reached. */
 export function listPage(

@@ -1,24 +1,24 @@
+import { plainPage } from '../../core/http/content/page.ts';
 import { parseHttpDate } from '../../core/http/date.ts';
-import { plainPage } from '../../core/http/content/html.ts';
 import {
+  type FieldList,
+  type Reply,
   discard,
   isEmptyStatus,
   noBody,
   replyField,
   withoutFields,
-  type FieldList,
-  type Reply,
 } from '../../core/http/reply.ts';
 import { hasPreconditionOrRange, select } from '../../core/http/representation/represent.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { ruleName } from '../rules/rule.ts';
-import { matchesVary, type CacheLookup } from './cache-lookup.ts';
+import { type CacheLookup, matchesVary } from './cache-lookup.ts';
 import {
+  type ForwardReason,
   cachedReply,
   forwardedStatus,
   representationOf,
   withCacheStatus,
-  type ForwardReason,
 } from './cached-reply.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
 import { ageMs, mayServeStale, remainingMs } from './freshness.ts';

@@ -1,5 +1,4 @@
-import type { Cancellation } from '../../core/values/cancellation.ts';
-import { Failure } from '../../core/values/failure.ts';
+import { type Cancellation, Failure } from '../../core/values/failure.ts';
 import type { CacheStore } from './cache-store.ts';
 
 /** The result of a request to a source that several client requests share. */

@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
-import { type FieldList, fieldLines, replyField } from '../../core/http/reply.ts';
+import { type FieldList, fieldLines, replyField, withVary } from '../../core/http/reply.ts';
 import type { Fields } from '../../core/http/request.ts';
 import { tokenSource, trimOws } from '../../core/http/syntax.ts';
-import { withVary } from '../../core/http/vary.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
 import { languageFieldCharactersMax, languagesRememberedMax } from '../visitors/limits.ts';
 

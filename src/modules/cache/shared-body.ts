@@ -1,8 +1,12 @@
 import { type Readable, finished } from 'node:stream';
 import { KIB, MIB } from '../../core/values/units.ts';
-import { BodyBuffer } from './body-buffer.ts';
-import { BodyFile, type BodyFilePlace } from './body-file.ts';
-import { type ReadableBody, SharedBodyReader } from './body-reader.ts';
+import {
+  BodyBuffer,
+  BodyFile,
+  type BodyFilePlace,
+  type ReadableBody,
+  SharedBodyReader,
+} from './body-buffer.ts';
 import type { NewContent } from './storage/response-storage.ts';
 
 /** Memory for the content of one response that has not been written to its file. */

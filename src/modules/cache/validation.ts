@@ -1,6 +1,6 @@
 import { type FieldList, fieldLines, replyField } from '../../core/http/reply.ts';
 import type { ContentRequest, Fields } from '../../core/http/request.ts';
-import type { Cancellation } from '../../core/values/cancellation.ts';
+import type { Cancellation } from '../../core/values/failure.ts';
 import type { CachedResponse, StoredResponse } from './cached-response.ts';
 import { type ReceivedHeader, freshnessOf } from './freshness.ts';
 import { type SentField, selectingKey, varyNames, withImpliedVary } from './selection.ts';

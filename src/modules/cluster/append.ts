@@ -5,9 +5,8 @@ import { MIB } from '../../core/values/units.ts';
 import { JetStreamError, answerOf, callJetStream, jetStreamErrors } from './jetstream-api.ts';
 import { appendAgainMs, appendMsMax, requestMsMax } from './limits.ts';
 import { appendIdOf, entryHeaders } from './message.ts';
-import type { ReconnectingNats } from './nats-connection.ts';
+import { type ReconnectingNats, publishWakeUp } from './nats-connection.ts';
 import { subjectOf } from './stream.ts';
-import { publishWakeUp } from './wake-ups.ts';
 
 /** How long one attempt to append waits for its answer … */
 const appendRequestMs = 1_000;

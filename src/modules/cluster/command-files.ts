@@ -1,4 +1,4 @@
-import type { SharedFilesState } from '../../core/log/shared/shared-files.ts';
+import type { SharedFilesState } from '../../core/log/shared/shared-log.ts';
 import type { Store } from '../../core/log/store.ts';
 import { assetsInUse } from '../assets/asset-keeper.ts';
 import type { ClusterFiles } from './status.ts';

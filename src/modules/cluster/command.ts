@@ -15,8 +15,7 @@ import { Failure } from '../../core/values/failure.ts';
 import { durationMs, durationText } from '../../core/values/units.ts';
 import type { HostState } from '../acme/acme-store.ts';
 import { AcmeFolder } from '../acme/folder.ts';
-import { writeAcmeFiles } from '../acme/leave-cluster.ts';
-import { sharedStates, usedKeys } from '../acme/shared-certificates.ts';
+import { sharedStates, usedKeys, writeAcmeFiles } from '../acme/shared-certificates.ts';
 import { type FilesReport, filesReport, filesText } from './command-files.ts';
 import {
   type ClusterFiles,

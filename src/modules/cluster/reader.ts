@@ -3,13 +3,11 @@ import type { Msg } from '@nats-io/transport-node';
 import type { SharedEntry } from '../../core/log/shared/shared-log.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { durationText } from '../../core/values/units.ts';
-import { fetchMessages } from './fetch-messages.ts';
 import type { StreamInfo } from './jetstream-api.ts';
 import { readAgainMs, requestMsMax } from './limits.ts';
-import { partOf } from './message.ts';
-import type { ReconnectingNats } from './nats-connection.ts';
+import { fetchMessages, partOf } from './message.ts';
+import { type ReconnectingNats, WakeUps } from './nats-connection.ts';
 import { type StreamOfLog, requireStream, retentionMsOf } from './stream.ts';
-import { WakeUps } from './wake-ups.ts';
 
 /** How long a reader waits at first for an answer; each further time, twice as long. */
 const readerRequestMs = 500;

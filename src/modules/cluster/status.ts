@@ -1,16 +1,18 @@
 import type { Config } from '../../core/config/config.ts';
+import type { CopyServer, SharedFile, SharedFilesState } from '../../core/log/shared/shared-log.ts';
 import { silentLog } from '../../core/report/log.ts';
-import type {
-  CopyServer,
-  SharedFile,
-  SharedFilesState,
-} from '../../core/log/shared/shared-files.ts';
 import type { StreamInfo } from './jetstream-api.ts';
 import { connectMsMax } from './limits.ts';
 import { ReconnectingNats } from './nats-connection.ts';
-import { createStream, requireStream, retentionMsOf, setRetention } from './stream.ts';
 import { createStreamFiles } from './stream-files.ts';
-import { filesState, serversOf } from './stream-state.ts';
+import {
+  createStream,
+  filesState,
+  requireStream,
+  retentionMsOf,
+  serversOf,
+  setRetention,
+} from './stream.ts';
 
 /** The stream of a cluster. */
 export interface ClusterStatus {

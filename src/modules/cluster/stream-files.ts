@@ -1,5 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { SharedContent, SharedFile, SharedFiles } from '../../core/log/shared/shared-files.ts';
+import type { SharedContent, SharedFile, SharedFiles } from '../../core/log/shared/shared-log.ts';
 import { Failure } from '../../core/values/failure.ts';
 import {
   JetStreamError,
@@ -10,8 +10,7 @@ import {
 } from './jetstream-api.ts';
 import { appendAgainMs, appendMsMax } from './limits.ts';
 import type { ReconnectingNats } from './nats-connection.ts';
-import { filesState, filesStreamOf } from './stream-state.ts';
-import { idField, streamFailure, streamInfo } from './stream.ts';
+import { filesState, filesStreamOf, idField, streamFailure, streamInfo } from './stream.ts';
 
 /**
  * The bytes of a part of a file that nodes share. It is a part of the layout, because the subject

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { WorkTurns } from '../../core/fair/turns.ts';
 import { contentChunks } from '../../core/http/content/content.ts';
-import { type Reply, discard, replyField } from '../../core/http/reply.ts';
+import { type Reply, discard, replyField, statusOf } from '../../core/http/reply.ts';
 import { limitFreshness } from '../../core/http/representation/limited-freshness.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
-import { statusOf } from '../../core/http/status.ts';
 import type { Reads } from '../../core/log/store.ts';
 import type { Call } from '../../core/operations/operation.ts';
 import type { SiteAccess } from '../../core/pipeline/site-access.ts';

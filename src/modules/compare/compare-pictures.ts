@@ -4,7 +4,7 @@ import type { Operations } from '../../cli/client/operations.ts';
 import { UsageError } from '../../cli/command.ts';
 import { picturesMax } from '../../cli/limits.ts';
 import { type ApiTarget, callApi } from '../../cli/remote/api-client.ts';
-import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
+import { escapeHtml, plainPage } from '../../core/http/content/page.ts';
 import { errorReason } from '../../core/log/folder/data-folder.ts';
 import { Chromium, type ChromiumTab, findChromium } from './chromium.ts';
 

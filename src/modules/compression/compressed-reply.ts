@@ -1,18 +1,18 @@
 import type { Readable } from 'node:stream';
-import { preferredCodings, type Coding } from '../../core/http/representation/coding.ts';
-import { isCompressible } from '../../core/http/representation/compressible.ts';
 import { fileStream } from '../../core/http/content/file-source.ts';
 import {
-  replyField,
-  withoutFields,
   type Body,
   type FieldList,
   type Reply,
+  replyField,
+  withVary,
+  withoutFields,
 } from '../../core/http/reply.ts';
+import { isCompressible } from '../../core/http/representation/mediatype.ts';
+import { type Coding, preferredCodings } from '../../core/http/representation/negotiation.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { withVary } from '../../core/http/vary.ts';
+import type { ResponseCompressor } from './compressors.ts';
 import { compressBytesMin } from './limits.ts';
-import type { ResponseCompressor } from './response-compressor.ts';
 
 /** The parts of a request that decide about compression. */
 type CodedRequest = Pick<ContentRequest, 'method' | 'fields'>;

@@ -14,8 +14,8 @@ import {
   zstdCompress,
   zstdCompressSync,
 } from 'node:zlib';
-import type { ByCoding, Coding } from '../../core/http/representation/coding.ts';
-import { unpooled } from '../../core/values/json/unpooled.ts';
+import type { ByCoding, Coding } from '../../core/http/representation/negotiation.ts';
+import { unpooled } from '../../core/values/json/prepared-json.ts';
 import { KIB } from '../../core/values/units.ts';
 
 /** Pages up to this size are compressed as well as possible, larger ones in reasonable time. */

@@ -1,5 +1,24 @@
-import { createPageCompressor, type PageCompressor } from './page-compressor.ts';
-import { createResponseCompressor, type ResponseCompressor } from './response-compressor.ts';
+import type { Readable } from 'node:stream';
+import { LRUCache } from 'lru-cache';
+import type { ByCoding, Coding } from '../../core/http/representation/negotiation.ts';
+import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
+import { MIB } from '../../core/values/units.ts';
+import {
+  compressFast,
+  compressFastSync,
+  compressStream,
+  isCompressedInline,
+} from './compression.ts';
+import { type PageCompressor, createPageCompressor } from './page-compressor.ts';
+
+/** Fetched responses that are compressed at the same time; more are sent uncompressed. */
+export const responsesCompressedAtOnceMax = 32;
+
+/** Fetched content that was sent more than once, with its compressed forms. */
+const compressedResponsesBytesMax = 32 * MIB;
+
+/** How long a compressor of fetched content may hold back what the source has sent. */
+const compressFlushMs = 20;
 
 /** The compressors of a process. */
 export interface Compressors {
@@ -12,4 +31,90 @@ export interface Compressors {
 /** Creates them with the limits of a server. */
 export function createCompressors(): Compressors {
   return { pages: createPageCompressor(), responses: createResponseCompressor() };
+}
+
+/** Compresses fetched content while it is sent; limits how much one process does at a time. */
+export interface ResponseCompressor {
+  /** Compresses streamed content; undefined if too many responses are being compressed. */
+  stream(content: Readable, coding: Coding): Readable | undefined;
+  /**
+   * Compresses content that is in memory; undefined if it would not become smaller, or if too many
+   * responses are being compressed and it is too long to be compressed synchronously. Caches the
+   * result for a buffer that is sent again, such as one of the HTTP cache.
+   */
+  bytes(content: Buffer, coding: Coding): Promise<Buffer | undefined>;
+  /** The memory that cached results use now. */
+  memory(): CacheUse;
+}
+
+/**
+ * The compressed forms of content; in a coding that does not make it smaller, the content itself.
+ */
+type CompressedForms = Partial<ByCoding<Buffer>>;
+
+/** Creates the compressor of a process. */
+export function createResponseCompressor({
+  atOnceMax = responsesCompressedAtOnceMax,
+  cachedBytesMax = compressedResponsesBytesMax,
+  flushMs = compressFlushMs,
+}: {
+  readonly atOnceMax?: number;
+  readonly cachedBytesMax?: number;
+  readonly flushMs?: number;
+} = {}): ResponseCompressor {
+  /** Buffers that were sent once: only a second time shows that caching is worth its memory. */
+  const seen = new WeakSet<Buffer>();
+  const cached = new LRUCache<Buffer, CompressedForms>({
+    maxSize: cachedBytesMax,
+    sizeCalculation: (forms, content) =>
+      Object.values(forms).reduce((bytes, form) => bytes + form.length, content.length),
+  });
+  let running = 0;
+
+  /** Compressed bytes; the content itself if they are not fewer. */
+  async function compress(content: Buffer, coding: Coding): Promise<Buffer> {
+    try {
+      const compressed = isCompressedInline(content, coding)
+        ? compressFastSync(content, coding)
+        : await compressInThread(content, coding);
+      return compressed.length < content.length ? compressed : content;
+    } catch {
+      // Not enough memory: it is sent uncompressed.
+      return content;
+    }
+  }
+
+  async function compressInThread(content: Buffer, coding: Coding): Promise<Buffer> {
+    running += 1;
+    try {
+      return await compressFast(content, coding);
+    } finally {
+      running -= 1;
+    }
+  }
+
+  return {
+    stream(content, coding) {
+      if (running >= atOnceMax) return undefined;
+      running += 1;
+      const compressed = compressStream(content, coding, flushMs);
+      compressed.once('close', () => {
+        running -= 1;
+      });
+      return compressed;
+    },
+    memory: () => cacheUse('compressed fetched content', cached),
+    async bytes(content, coding) {
+      let compressed = cached.get(content)?.[coding];
+      if (compressed === undefined) {
+        if (running >= atOnceMax && !isCompressedInline(content, coding)) return undefined;
+        compressed = await compress(content, coding);
+        if (seen.has(content)) {
+          cached.set(content, { ...cached.peek(content), [coding]: compressed });
+        }
+        seen.add(content);
+      }
+      return compressed === content ? undefined : compressed;
+    },
+  };
 }

@@ -1,8 +1,7 @@
 import { existsSync } from 'node:fs';
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { publicFile, type PublicFile } from '../../core/http/content/page.ts';
-import { pageFields } from '../../core/http/content/page-fields.ts';
+import { type PublicFile, pageFields, publicFile } from '../../core/http/content/page.ts';
 import type { FieldList } from '../../core/http/reply.ts';
 
 /** A file of the console with its header fields besides those of its content. */

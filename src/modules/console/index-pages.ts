@@ -1,7 +1,11 @@
 import type { EngineConfig } from '../../core/config/config.ts';
-import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
+import {
+  type PublicFile,
+  escapeHtml,
+  plainPage,
+  publicFile,
+} from '../../core/http/content/page.ts';
 import { prefersHtml } from '../../core/http/representation/negotiation.ts';
-import { publicFile, type PublicFile } from '../../core/http/content/page.ts';
 import { builtInEngines } from '../rules/rule.ts';
 import type { PublicFiles } from './public-files.ts';
 

@@ -1,18 +1,18 @@
-import { readdir, readFile } from 'node:fs/promises';
+import { readFile, readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { PageCompressor, CompressiblePage } from '../compression/page-compressor.ts';
-import { escapeHtml } from '../../core/http/content/html.ts';
 import {
-  genericPage,
-  publicFile,
   type PageValues,
   type PublicFile,
+  escapeHtml,
+  genericPage,
+  publicFile,
 } from '../../core/http/content/page.ts';
 import type { FieldList, Reply } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { knownEventTypes } from '../../core/log/events/event-types.ts';
-import { loadDocsFiles, type DocsFiles } from '../docs/docs-files.ts';
+import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
+import { type DocsFiles, loadDocsFiles } from '../docs/docs-files.ts';
 
 /**
  * An engine's documentation (docs/design/rendering.md#generic-pages, `enginereference`), for people

@@ -1,8 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { readdir } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { publicFile, type PublicFile } from '../../core/http/content/page.ts';
-import { pageFields } from '../../core/http/content/page-fields.ts';
+import { type PublicFile, pageFields, publicFile } from '../../core/http/content/page.ts';
 import type { FieldList } from '../../core/http/reply.ts';
 import { Failure } from '../../core/values/failure.ts';
 

@@ -1,9 +1,9 @@
-import type { FailureCode } from '../../core/values/failure.ts';
-import { statusOf } from '../../core/http/status.ts';
-import type { Json, JsonObject } from '../../core/values/json/json.ts';
-import type { Scope } from '../../core/values/key.ts';
+import { statusOf } from '../../core/http/reply.ts';
 import type { OperationDescription } from '../../core/operations/operation.ts';
 import { problemsMember } from '../../core/operations/problems.ts';
+import type { FailureCode } from '../../core/values/failure.ts';
+import type { Json, JsonObject } from '../../core/values/json/json.ts';
+import type { Scope } from '../../core/values/key.ts';
 
 /** What both documents say about members that one side does not know. */
 export const unknownMembersText =

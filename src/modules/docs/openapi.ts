@@ -1,8 +1,8 @@
-import { statusOf } from '../../core/http/status.ts';
+import { statusOf } from '../../core/http/reply.ts';
+import type { OperationDescription } from '../../core/operations/operation.ts';
 import type { FailureCode } from '../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import type { Scope } from '../../core/values/key.ts';
-import type { OperationDescription } from '../../core/operations/operation.ts';
 import {
   answerMembers,
   failure,
@@ -13,14 +13,14 @@ import {
   scopeSentence,
   unknownMembersText,
 } from './envelope.ts';
+import { openApiWebhooks } from './event-deliveries.ts';
 import {
   conditionParameters,
   parametersBesideLines,
   queryParameters,
   requestBody,
 } from './request.ts';
-import { openApiWebhooks } from './event-deliveries.ts';
-import { published, type Components } from './schemas.ts';
+import { type Components, published } from './schemas.ts';
 
 /** The parts of a document. */
 export interface DocumentParts {

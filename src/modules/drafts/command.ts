@@ -1,21 +1,21 @@
 import type { Operations } from '../../cli/client/operations.ts';
-import type { JsonObject } from '../../core/values/json/json.ts';
-import { shownMoment } from '../../core/values/time.ts';
-import { comparedChunks, comparedLists } from '../compare/comparison.ts';
 import { picturesMax } from '../../cli/limits.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
-import { requireChromium, takePictures, type ComparedRow } from '../compare/compare-pictures.ts';
 import {
-  clientCommand,
-  parseObject,
-  readText,
   type InputOption,
   type Subcommand,
   type SubcommandInput,
+  clientCommand,
+  parseObject,
+  readText,
 } from '../../cli/remote/client-command.ts';
 import { listSubcommand } from '../../cli/remote/list-command.ts';
 import { operationSubcommands } from '../../cli/remote/operation-command.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { shownMoment } from '../../core/values/time.ts';
 import { counted } from '../../core/values/units.ts';
+import { type ComparedRow, requireChromium, takePictures } from '../compare/compare-pictures.ts';
+import { comparedChunks, comparedLists } from '../compare/compare-questions.ts';
 
 const draftArg = { '<draft>': 'the name or the id of a draft' } as const;
 const choices = ['draft', 'live'] as const;

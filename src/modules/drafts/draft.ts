@@ -1,13 +1,18 @@
-import type { Bounds } from '../../core/values/bounds.ts';
 import {
-  isRevertible,
   type Change,
   type Family,
   type RevertibleFamily,
+  isRevertible,
 } from '../../core/log/change.ts';
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import type { NamedMoment } from '../../core/values/time.ts';
 import { keyOf } from '../../core/log/encoding.ts';
+import type { Bounds } from '../../core/values/bounds.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import type { NamedMoment } from '../../core/values/time.ts';
+
+/** The cookie of a preview: with it, the site shows a draft (docs/design/drafts.md#preview). */
+export const previewCookie = 'waymark_draft';
+const pair = /(?:^|;)\s*waymark_draft=([\w.-]{1,200})(?=;|$)/;
+const anyPair = /(?:^|;)\s*waymark_draft=[^;]*/g;
 
 /** The states of a draft: only an open one takes changes and can be read. */
 export const draftStates = ['open', 'published', 'discarded'] as const;
@@ -128,4 +133,14 @@ export function draftVk(draft: string, vk: string): string {
  */
 export function draftStateKey({ state, id }: Pick<SiteDraft, 'state' | 'id'>): Buffer {
   return keyOf(`${state} ${id}`);
+}
+
+/** The token in the Cookie of a request; undefined without one. */
+export function previewToken(cookie: string | undefined): string | undefined {
+  return cookie?.includes(previewCookie) === true ? pair.exec(cookie)?.[1] : undefined;
+}
+
+/** A Cookie without the token, which no source may see. */
+export function withoutPreview(cookie: string): string {
+  return cookie.replaceAll(anyPair, '').replace(/^;\s*/, '').trim();
 }

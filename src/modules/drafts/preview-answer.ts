@@ -1,6 +1,5 @@
 import { readContent } from '../../core/http/content/content.ts';
-import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
-import { pageFields } from '../../core/http/content/page-fields.ts';
+import { escapeHtml, pageFields, plainPage } from '../../core/http/content/page.ts';
 import { parametersOf } from '../../core/http/query.ts';
 import {
   type Reply,
@@ -15,7 +14,7 @@ import type { DraftSite, Serving } from '../../core/pipeline/serving.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { MIB } from '../../core/values/units.ts';
 import { isWideField } from '../rules/bounds/wide-settings.ts';
-import { previewCookie } from './preview-cookie.ts';
+import { previewCookie } from './draft.ts';
 
 /** Bytes of an HTML page that gets the bar of a preview. */
 const previewBytesMax = 16 * MIB;

@@ -1,12 +1,17 @@
-import type { Compressors } from '../compression/compressors.ts';
 import type { DiskMount } from '../../core/config/config.ts';
-import { codings, type Coding } from '../../core/http/representation/coding.ts';
-import type { Fields } from '../../core/http/request.ts';
-import { fitsInMemory, readFileContent, type RepresentationOptions } from './file-content.ts';
 import { undefinedIfForbiddenAsync } from '../../core/http/content/file-errors.ts';
-import { fileVersion, type LocatedFile } from './find-file.ts';
+import { type Coding, codings } from '../../core/http/representation/negotiation.ts';
+import type { Fields } from '../../core/http/request.ts';
+import type { Compressors } from '../compression/compressors.ts';
+import { type RepresentationOptions, fitsInMemory, readFileContent } from './file-content.ts';
 import type { CachedContent, LoadedContent, MountReplies } from './mount-replies.ts';
-import { choosePrecompressed, unusableReason, type Precompressed } from './precompressed.ts';
+import {
+  type LocatedFile,
+  type Precompressed,
+  choosePrecompressed,
+  fileVersion,
+  unusableReason,
+} from './precompressed.ts';
 
 /** The content of a path in memory: the file, and its precompressed files, if they are small. */
 export interface CachedFile {

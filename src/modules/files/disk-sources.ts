@@ -1,19 +1,18 @@
 import { isRead } from '../../core/http/request.ts';
-import type { LossCode, MountLoss, CandidateExplanation } from '../../core/pipeline/explanation.ts';
-import { explainCandidatesMax } from '../rules/limits.ts';
+import type { CandidateExplanation, LossCode, MountLoss } from '../../core/pipeline/explanation.ts';
 import {
-  readOnlyReply,
-  explainReadOnly,
-  replyOrFailure,
-  type SourceExplanation,
-  type ExplainedReply,
-  type ExpectedReply,
   type ContentSource,
+  type ExpectedReply,
+  type ExplainedReply,
   type PageRequest,
+  type SourceExplanation,
+  explainReadOnly,
+  readOnlyReply,
+  replyOrFailure,
 } from '../../core/pipeline/source.ts';
+import { explainCandidatesMax } from '../rules/limits.ts';
 import type { Disk } from './disk.ts';
-import type { MountExplanation } from './mount-explainer.ts';
-import type { Mount } from './mount.ts';
+import type { Mount, MountExplanation } from './mount.ts';
 
 /**
  * The files of the mounts: the first source. It answers for every method, so that a POST cannot

@@ -1,13 +1,13 @@
 import type { Config, DiskMount } from '../../core/config/config.ts';
-import { plainGetFields, withoutCaching } from '../../core/http/content/error-content.ts';
+import { plainGetFields, withoutCaching } from '../../core/http/content/content.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';
-import { Failure } from '../../core/values/failure.ts';
-import type { CacheUse } from '../../core/report/memory-use.ts';
 import type { ReplyOrPromise } from '../../core/pipeline/source.ts';
+import type { CacheUse } from '../../core/report/memory-use.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { createDiskCaches } from './file-cache.ts';
-import { namesBelow, type FolderNames } from './folder-names.ts';
-import { createMount, type Mount, type MountParts } from './mount.ts';
+import { type FolderNames, namesBelow } from './folder-names.ts';
+import { type Mount, type MountParts, createMount } from './mount.ts';
 
 /** Serves the files of all mounts (docs/design/requests.md#precedence). */
 export interface Disk {

@@ -3,7 +3,7 @@ import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
 import { MIB } from '../../core/values/units.ts';
 import { type CachedFile, cachedFileBytes } from './cached-file.ts';
 import { fileCacheValidMs } from './limits.ts';
-import type { NotFoundReason } from './mount-lookup.ts';
+import type { NotFoundReason } from './mount-path.ts';
 
 /** All files and listings in memory. */
 const fileCacheBytesMax = 64 * MIB;

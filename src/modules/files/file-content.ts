@@ -1,16 +1,15 @@
 import { createHash } from 'node:crypto';
-import { fstatSync, type BigIntStats } from 'node:fs';
+import { type BigIntStats, fstatSync } from 'node:fs';
 import type { DiskMount } from '../../core/config/config.ts';
-import type { Coding } from '../../core/http/representation/coding.ts';
-import { isCompressible } from '../../core/http/representation/compressible.ts';
 import { createFileSource, readBytes } from '../../core/http/content/file-source.ts';
-import type { FieldList } from '../../core/http/reply.ts';
+import { type FieldList, withVary } from '../../core/http/reply.ts';
+import { isCompressible } from '../../core/http/representation/mediatype.ts';
+import type { Coding } from '../../core/http/representation/negotiation.ts';
 import type { Representation } from '../../core/http/representation/represent.ts';
-import { withVary } from '../../core/http/vary.ts';
-import { fileVersion, locateFile, openLocated, type OpenFile } from './find-file.ts';
 import { cachedFileBytesMax, compressedFileBytesMax, diskReadAttemptsMax } from './limits.ts';
 import { mediaType } from './media-type.ts';
 import type { LoadedContent } from './mount-replies.ts';
+import { type OpenFile, fileVersion, locateFile, openLocated } from './precompressed.ts';
 
 /**
  * The coarsest clock of a common file system (FAT) ticks every 2 s: a file that is written twice

@@ -1,28 +1,33 @@
 import { closeSync } from 'node:fs';
-import { withCodings } from '../compression/compressed-reply.ts';
 import type { DiskMount } from '../../core/config/config.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { Failure } from '../../core/values/failure.ts';
 import type { ReplyOrPromise } from '../../core/pipeline/source.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { withCodings } from '../compression/compressed-reply.ts';
 import {
+  type CachedFile,
+  type FileParts,
   chooseRepresentation,
   isInMemory,
   loadCachedFile,
   versionOfAll,
-  type CachedFile,
-  type FileParts,
 } from './cached-file.ts';
 import type { FileCache } from './file-cache.ts';
 import {
+  type FileToSend,
   fitsInMemory,
   isCompressedFile,
   representationOf,
-  type FileToSend,
 } from './file-content.ts';
-import { locateFile, openLocated, type LocatedFile, type OpenFile } from './find-file.ts';
 import { diskReadAttemptsMax } from './limits.ts';
-import { findPrecompressed } from './precompressed.ts';
+import {
+  type LocatedFile,
+  type OpenFile,
+  findPrecompressed,
+  locateFile,
+  openLocated,
+} from './precompressed.ts';
 
 /**
  * Sends the files of one mount: small ones from memory, large ones from the disk as fast as the

@@ -1,17 +1,16 @@
-import { opendir } from 'node:fs/promises';
 import type { Dirent } from 'node:fs';
+import { opendir } from 'node:fs/promises';
 import { join } from 'node:path/posix';
 import type { DiskMount } from '../../core/config/config.ts';
-import { pathInFolder, type CanonicalPath } from '../../core/values/path.ts';
 import {
   undefinedIfForbidden,
   undefinedIfForbiddenAsync,
 } from '../../core/http/content/file-errors.ts';
-import { locate } from './find-file.ts';
+import { type CanonicalPath, pathInFolder } from '../../core/values/path.ts';
 import { listingEntriesMax } from './limits.ts';
 import { isReachable, readFolder } from './listing.ts';
-import { lookUpInMount } from './mount-lookup.ts';
-import { resolveMountPath } from './mount-path.ts';
+import { lookUpInMount, resolveMountPath } from './mount-path.ts';
+import { locate } from './precompressed.ts';
 
 /** A name directly below a path that a mount serves. */
 export interface FolderName {

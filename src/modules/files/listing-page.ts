@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { escapeHtml } from '../../core/http/content/html.ts';
+import { escapeHtml } from '../../core/http/content/page.ts';
 import { encodePath, pathOfText } from '../../core/values/path.ts';
-import type { Listing, ListingEntry } from './listing.ts';
 import { listingScript, listingScriptHash } from './listing-script.ts';
+import type { Listing, ListingEntry } from './listing.ts';
 import { mediaType } from './media-type.ts';
 
 const framing = /(?:^|[;,])\s*(frame-ancestors\s[^;,]*)/i;

@@ -8,9 +8,9 @@ import {
 } from '../../core/http/content/file-errors.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { canonicalPath, encodePath, pathInFolder } from '../../core/values/path.ts';
-import { locate } from './find-file.ts';
 import { diskReadAttemptsMax, listingEntriesMax } from './limits.ts';
 import { isMountFile, isServableName } from './mount-path.ts';
+import { locate } from './precompressed.ts';
 
 /** Entries of a folder whose file status is read at the same time. */
 const listingStatsAtOnceMax = 128;

@@ -1,26 +1,26 @@
 import { closeSync } from 'node:fs';
 import type { DiskMount } from '../../core/config/config.ts';
 import { createFileSource } from '../../core/http/content/file-source.ts';
-import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
 import type { Page } from '../../core/http/content/page-reply.ts';
-import { pageFields } from '../../core/http/content/page-fields.ts';
+import { pageFields } from '../../core/http/content/page.ts';
 import {
-  noBody,
-  replyField,
-  withoutFields,
   type Body,
   type FieldList,
   type Reply,
+  noBody,
+  replyField,
+  withVary,
+  withoutFields,
 } from '../../core/http/reply.ts';
 import {
-  select,
   type Representation,
   type Selection,
+  select,
 } from '../../core/http/representation/represent.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { withVary } from '../../core/http/vary.ts';
 import { encodePath } from '../../core/values/path.ts';
-import type { OpenFile } from './find-file.ts';
+import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
+import type { OpenFile } from './precompressed.ts';
 
 /** A representation with all its bytes in memory. */
 export interface LoadedContent extends Page {

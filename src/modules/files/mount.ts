@@ -1,32 +1,44 @@
+import { createHash } from 'node:crypto';
+import type { DiskMount } from '../../core/config/config.ts';
+import { undefinedIfForbidden } from '../../core/http/content/file-errors.ts';
+import {
+  type FieldList,
+  type Reply,
+  fieldLines,
+  withVary,
+  withoutFields,
+} from '../../core/http/reply.ts';
+import { preferredType } from '../../core/http/representation/negotiation.ts';
+import { type ContentRequest, isRead } from '../../core/http/request.ts';
+import type { MountLoss } from '../../core/pipeline/explanation.ts';
+import type { ReplyOrPromise } from '../../core/pipeline/source.ts';
+import { encodePath } from '../../core/values/path.ts';
 import { forbidsTransform } from '../compression/compressed-reply.ts';
 import type { Compressors } from '../compression/compressors.ts';
-import type { DiskMount } from '../../core/config/config.ts';
-import { fieldLines, type FieldList, type Reply } from '../../core/http/reply.ts';
-import { isRead, type ContentRequest } from '../../core/http/request.ts';
-import { withVary } from '../../core/http/vary.ts';
-import type { ReplyOrPromise } from '../../core/pipeline/source.ts';
 import { cachedContent } from './cached-file.ts';
-import { createErrorPages, type ErrorPageFile } from './error-pages.ts';
+import { type ErrorPageFile, createErrorPages } from './error-pages.ts';
 import type { DiskCaches } from './file-cache.ts';
 import { fieldsByVariant } from './file-content.ts';
-import { createFileSender } from './file-sender.ts';
-import { locateFile } from './find-file.ts';
+import { type FileSender, createFileSender } from './file-sender.ts';
+import { listingPage, listingPolicy } from './listing-page.ts';
+import { canList, readListing } from './listing.ts';
 import {
-  listingCacheKey,
-  listingType,
-  loadListingContent,
-  pageHeaders,
-} from './listing-content.ts';
-import { createMountExplainer, type MountExplainer } from './mount-explainer.ts';
-import {
+  type MountLookup,
+  type MountPath,
+  type MountRequest,
   fallbackPath,
   fileCacheKey,
+  lookUpInMount,
   mountMismatch,
+  redirectPath,
   resolveMountPath,
-  type MountPath,
 } from './mount-path.ts';
-import { lookUpInMount, redirectPath } from './mount-lookup.ts';
-import { createMountReplies, type MountReplies } from './mount-replies.ts';
+import { type LoadedContent, type MountReplies, createMountReplies } from './mount-replies.ts';
+import { locateFile, precompressedNotes } from './precompressed.ts';
+
+const policyName = 'content-security-policy';
+
+const noFile: MountExplanation = { loss: 'no_file' };
 
 /** One folder on disk that serves a part of the site. All methods fail as Disk.respond does. */
 export interface Mount extends MountExplainer, Pick<DiskMount, 'name' | 'origin' | 'path'> {
@@ -178,5 +190,129 @@ function createListingSender(
     };
     const { plain } = files.fresh(key) ?? (await files.load(key, load)) ?? {};
     return plain && repliesByType[type].fromMemory(plain, request);
+  };
+}
+
+/** The status of a reply to a GET without preconditions and ranges, or why there is none. */
+export type MountExplanation =
+  | { readonly status: number; readonly notes?: readonly string[] }
+  | { readonly loss: MountLoss };
+
+/** Explains what a mount answers, by the same functions that answer; reads no content. */
+interface MountExplainer {
+  /** Explains Mount.respond; fails as it does. */
+  explain(request: MountRequest): MountExplanation;
+  /** Explains Mount.fallback; fails as it does. */
+  explainFallback(request: MountRequest): MountExplanation;
+}
+
+/** Creates the explainer of a mount, which uses the same caches as its replies. */
+function createMountExplainer(
+  mount: DiskMount,
+  { files, notFound, sender }: DiskCaches & { readonly sender: FileSender },
+): MountExplainer {
+  const fallbackFile = fallbackPath(mount);
+
+  const isCached = (key: string, { fields }: MountRequest): boolean =>
+    cachedContent(files.fresh(key), fields) !== undefined;
+
+  /** Explains a file or listing that is sent, with notes on the file's precompressed files. */
+  function sent(find: () => MountLookup | undefined): MountExplanation {
+    const found = undefinedIfForbidden(find);
+    const isFile = typeof found === 'object' && 'stats' in found;
+    const notes = isFile ? precompressedNotes(mount, found) : [];
+    return { status: 200, ...(notes.length > 0 && { notes }) };
+  }
+
+  function explainPath(path: MountPath, key: string, request: MountRequest): MountExplanation {
+    const found = lookUpInMount(mount, path);
+    if (typeof found === 'object') {
+      if ('redirect' in found) {
+        const to = encodePath(redirectPath(mount, found, request.path));
+        const reason = found.redirect === 'add_slash' ? 'It is a folder' : 'clean_urls';
+        return { status: 301, notes: [`${reason}: the server redirects to ${to}.`] };
+      }
+      return sender.canSend(found, key) ? sent(() => found) : noFile;
+    }
+    if (found !== 'listing') return { loss: found };
+    const canSend =
+      isCached(listingCacheKey(mount, request), request) || canList(mount, path.relativePath);
+    return canSend ? sent(() => found) : noFile;
+  }
+
+  return {
+    explain(request) {
+      const loss = mountMismatch(mount, request);
+      if (loss !== undefined) return { loss };
+      const path = resolveMountPath(mount, request.path);
+      if (path === undefined) return { loss: 'hidden_name' };
+      const key = fileCacheKey(mount, request.path);
+      if (isCached(key, request)) return sent(() => lookUpInMount(mount, path));
+      const reason = notFound.get(key);
+      return reason === undefined ? explainPath(path, key, request) : { loss: reason };
+    },
+    explainFallback(request) {
+      const loss = mountMismatch(mount, request);
+      if (loss !== undefined) return { loss };
+      if (fallbackFile === undefined) return noFile;
+      const find = () => locateFile(mount, fallbackFile);
+      const key = fileCacheKey(mount, fallbackFile, 'fallback');
+      if (isCached(key, request)) return sent(find);
+      const file = find();
+      return file !== undefined && sender.canSend(file, key) ? sent(() => file) : noFile;
+    },
+  };
+}
+
+/** The media types in which a listing is available. */
+type ListingType = 'text/html' | 'application/json';
+
+/** The media type that an Accept field prefers (RFC 9110 §12.5.1); HTML without a preference. */
+function listingType(accept: string | undefined): ListingType {
+  const types: readonly ListingType[] = ['text/html', 'application/json'];
+  return preferredType(accept, types) === 'application/json' ? 'application/json' : 'text/html';
+}
+
+/** The key under which a folder's listing is cached, in the media type that a request prefers. */
+function listingCacheKey(mount: DiskMount, { path, fields }: MountRequest): string {
+  return fileCacheKey(mount, path, listingType(fields.accept));
+}
+
+/** The headers of a mount for its HTML listings, which have a policy of their own. */
+function pageHeaders({ headers }: Pick<DiskMount, 'headers'>): FieldList {
+  return withoutFields(headers, policyName);
+}
+
+/**
+ * Reads the listing of a folder below the root as HTML or JSON; undefined if there is no such
+ * folder. Its entity tag is a hash of its bytes. Fails as readListing does.
+ */
+async function loadListingContent(
+  mount: DiskMount,
+  folder: { readonly relativePath: string; readonly path: string },
+  { type, fields }: { readonly type: ListingType; readonly fields: FieldList },
+): Promise<LoadedContent | undefined> {
+  const listing = await readListing(mount, folder);
+  if (listing === undefined) return undefined;
+  const html = type === 'text/html';
+  const mountPolicy = fieldLines(mount.headers, policyName).join(', ');
+  const bytes = Buffer.from(html ? listingPage(listing, mount.path) : JSON.stringify(listing));
+  const etag = createHash('sha256').update(bytes).digest('base64url').slice(0, 22);
+  return {
+    representation: {
+      status: 200,
+      contentType: html ? 'text/html; charset=utf-8' : 'application/json',
+      etag: `"${etag}"`,
+      lastModifiedMs: undefined,
+      fields: [
+        ...fields,
+        'Vary',
+        'Accept',
+        ...(html ? ['Content-Security-Policy', listingPolicy(mountPolicy)] : []),
+      ],
+      bytesLength: bytes.length,
+    },
+    bytes,
+    version: undefined,
   };
 }

@@ -1,18 +1,17 @@
 import { Option } from 'commander';
-import { followTables, type FollowReport, type FollowTarget } from './follow-tables.ts';
-import { LineTarget } from './line-target.ts';
-import { PostgresTarget } from './postgres.ts';
-import type { JsonObject } from '../../core/values/json/json.ts';
+import { type DefineCommand, type Terminal, UsageError, writeLine } from '../../cli/command.ts';
+import { wholeNumber } from '../../cli/options.ts';
+import { createProgress } from '../../cli/progress.ts';
 import {
+  type ApiTarget,
+  type ApiTargetOptions,
   apiOptions,
   apiTargetOf,
   callApi,
-  type ApiTargetOptions,
 } from '../../cli/remote/api-client.ts';
-import type { ApiTarget } from '../../cli/remote/api-client.ts';
-import { UsageError, writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';
-import { wholeNumber } from '../../cli/options.ts';
-import { createProgress } from '../../cli/progress.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import { type FollowReport, type FollowTarget, LineTarget, followTables } from './follow-tables.ts';
+import { PostgresTarget } from './postgres.ts';
 
 interface FollowCommandOptions extends ApiTargetOptions {
   readonly to: string;

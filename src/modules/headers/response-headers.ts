@@ -1,12 +1,11 @@
-import { needsUser } from '../../core/http/visitor.ts';
-import { isPlaceholder } from '../redirects/redirect-lines.ts';
 import {
+  type TemplateRequest,
   isSameForUrl,
   parseTemplate,
-  type TemplateRequest,
 } from '../../core/http/field-template.ts';
-import { isCacheControl, type FieldList, type Reply } from '../../core/http/reply.ts';
-import { withVary } from '../../core/http/vary.ts';
+import { type FieldList, type Reply, isCacheControl, withVary } from '../../core/http/reply.ts';
+import { needsUser } from '../../core/http/visitor.ts';
+import { isPlaceholder } from '../redirects/redirect-lines.ts';
 
 /** Fields for the answers of an origin and of some paths, or of one source. */
 export interface HeaderRule {

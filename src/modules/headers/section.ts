@@ -1,8 +1,13 @@
 import { origin } from '../../core/config/addresses.ts';
-import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
-import type { KeyText } from '../../core/config/key-text.ts';
+import {
+  type KeyText,
+  type ParsedKeys,
+  list,
+  optional,
+  single,
+} from '../../core/config/ini-key.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
-import { choice, wordOr, type ValueParser } from '../../core/config/values.ts';
+import { type ValueParser, choice, wordOr } from '../../core/config/values.ts';
 import type { ParsedTemplates } from './header-lines.ts';
 
 /** A path in which each `*` stands for any text, such as `/assets/*` or `*.js`. */

@@ -1,26 +1,26 @@
-import { Failure } from '../../core/values/failure.ts';
+import { keyRateMax, nodeNameCharactersMax } from '../../core/config/limits.ts';
+import type { Change } from '../../core/log/change.ts';
+import type { LoggedDraft, Reads, Store } from '../../core/log/store.ts';
+import { keyHash } from '../../core/operations/keys/authenticate.ts';
+import { authorOf, defineOperation } from '../../core/operations/operation.ts';
 import {
+  commitOnce,
+  keyedRequest,
+  reportResult,
+} from '../../core/operations/records/idempotency.ts';
+import { vkMember } from '../../core/operations/records/schema.ts';
+import { Failure } from '../../core/values/failure.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
+import {
+  type ApiKey,
+  type Scope,
   hookScopePattern,
   keyNamePattern,
   keyPrefix,
   scopes,
   tableScopePattern,
-  type ApiKey,
-  type Scope,
 } from '../../core/values/key.ts';
-import type { JsonObject } from '../../core/values/json/json.ts';
-import { keyRateMax, nodeNameCharactersMax } from '../../core/config/limits.ts';
-import type { LoggedDraft, Reads, Store } from '../../core/log/store.ts';
-import { keyHash } from '../../core/operations/keys/authenticate.ts';
 import { boundsInput, boundsMembers, parseBounds } from './key-bounds.ts';
-import { authorOf, defineOperation } from '../../core/operations/operation.ts';
-import type { Change } from '../../core/log/change.ts';
-import {
-  commitOnce,
-  keyedRequest,
-  reportResult,
-} from '../../core/operations/records/commit-once.ts';
-import { vkMember } from '../../core/operations/records/schema.ts';
 import type { KeyUseRecorder } from './key-use-recorder.ts';
 
 /**

@@ -1,8 +1,7 @@
 import type { LoginConfig } from '../../core/config/config.ts';
-import { escapeHtml, plainPage } from '../../core/http/content/html.ts';
+import { escapeHtml, pageFields, plainPage } from '../../core/http/content/page.ts';
 import { parseQuery } from '../../core/http/query.ts';
-import { pageFields } from '../../core/http/content/page-fields.ts';
-import { noBody, type Reply } from '../../core/http/reply.ts';
+import { type Reply, noBody } from '../../core/http/reply.ts';
 
 /** The parameters of a sign-in that the links keep. */
 const kept: ReadonlySet<string> = new Set(['return_to', 'console']);

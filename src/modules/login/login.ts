@@ -10,15 +10,20 @@ import type { Scope } from '../../core/values/key.ts';
 import { encodePath } from '../../core/values/path.ts';
 import { KIB } from '../../core/values/units.ts';
 import { choicePage } from './choice-page.ts';
-import { cookieNames, cookieNamesWith, cookieValues, setCookie } from './cookies.ts';
-import type { LoginSession } from './login-session.ts';
+import {
+  type Sealing,
+  cookieNames,
+  cookieNamesWith,
+  cookieValues,
+  createSealing,
+  setCookie,
+  wayBackFrom,
+} from './cookies.ts';
 import { type VerifyLogoutToken, createLogoutTokens } from './logout-token.ts';
 import { type Provider, createProvider, usedUp } from './provider.ts';
-import { type Sealing, createSealing } from './sealing.ts';
 import { ownLoginName } from './section.ts';
 import { type SessionRegister, createSessionRegister, providerOf } from './sessions.ts';
-import type { LoginSessions } from './stored-sessions.ts';
-import { wayBackFrom } from './way-back.ts';
+import type { LoginSession, LoginSessions } from './stored-sessions.ts';
 
 /** How long a person may take to sign in at the provider. */
 const signInMs = 600_000;

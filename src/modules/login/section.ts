@@ -1,19 +1,24 @@
-import type { Scope } from '../../core/values/key.ts';
-import { escapedPath } from '../../core/values/path.ts';
-import { durationText } from '../../core/values/units.ts';
 import { sitePath } from '../../core/config/addresses.ts';
-import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
-import type { KeyText } from '../../core/config/key-text.ts';
+import {
+  type KeyText,
+  type ParsedKeys,
+  list,
+  optional,
+  single,
+} from '../../core/config/ini-key.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import {
+  type ValueParser,
   anyText,
   choice,
   claimPath,
   duration,
   scope,
   wordOr,
-  type ValueParser,
 } from '../../core/config/values.ts';
+import type { Scope } from '../../core/values/key.ts';
+import { escapedPath } from '../../core/values/path.ts';
+import { durationText } from '../../core/values/units.ts';
 
 /** The URL of an OpenID Connect provider; without TLS only on this machine, for development. */
 const issuerUrl: ValueParser<string> = (value) => {

@@ -3,9 +3,8 @@ import type { LoginConfig } from '../../core/config/config.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
 import { KIB } from '../../core/values/units.ts';
 import { cookieNames, cookieValues } from './cookies.ts';
-import type { LoginSession } from './login-session.ts';
 import { ownLoginName } from './section.ts';
-import type { LoginSessions } from './stored-sessions.ts';
+import type { LoginSession, LoginSessions } from './stored-sessions.ts';
 
 /** Sessions of one person, and of all; the oldest ones end. */
 const sessionsPerPersonMax = 20;

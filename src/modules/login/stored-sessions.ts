@@ -1,7 +1,6 @@
 import type { Databases } from '../../core/log/databases.ts';
 import { storedJson } from '../../core/log/encoding.ts';
 import type { WriteQueue } from '../../core/log/write/write-queue.ts';
-import type { LoginKey, LoginSession } from './login-session.ts';
 
 /** Of the oldest sessions of `[login]`, those that a sign-in looks at to remove expired ones. */
 const expiredLoginsRemovedMax = 200;
@@ -163,4 +162,33 @@ function endedBy(
   if (count() - ended.size < max.all) return [...ended.values()];
   const first = oldest.find(({ id }) => !ended.has(id));
   return first === undefined ? [...ended.values()] : [...ended.values(), first];
+}
+
+/** The session of a visitor who has signed in by `[login]`, as a node stores it. */
+export interface LoginSession {
+  /** A UUIDv7: ids are in the order of their beginning. */
+  readonly id: string;
+  /** SHA-256 of the secret in the cookie, lower-case hex. */
+  readonly hash: string;
+  readonly user: string;
+  readonly roles: readonly string[];
+  readonly issuer: string;
+  /** The name of its section; absent for that of `[login]`, as in sessions of older versions. */
+  readonly provider?: string;
+  /**
+   * Hashes by which the session is found: the first is that of the subject, which identifies the
+   * person; the second, if there is one, that of the session at the provider.
+   */
+  readonly found: readonly [string, string?];
+  /** ISO 8601, UTC. */
+  readonly created: string;
+  readonly expires: string;
+}
+
+/** A key that seals what a browser keeps during a sign-in. */
+export interface LoginKey {
+  /** 32 bytes, base64. */
+  readonly secret: string;
+  /** Milliseconds since 1970. */
+  readonly createdMs: number;
 }

@@ -1,20 +1,25 @@
-import { nearestName } from '../../core/values/nearest.ts';
-import { durationText, sizeText } from '../../core/values/units.ts';
-import { accessFields, templateFields, type AccessField } from './access-fields.ts';
-import type { SyslogAddress } from './syslog-message.ts';
-import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
-import type { KeyText } from '../../core/config/key-text.ts';
-import { quoted, type LineProblem } from '../../core/config/problem.ts';
 import {
+  type KeyText,
+  type ParsedKeys,
+  list,
+  optional,
+  single,
+} from '../../core/config/ini-key.ts';
+import { type LineProblem, quoted } from '../../core/config/problem.ts';
+import {
+  type ValueParser,
   anyText,
   choice,
   duration,
   size,
   wholeNumber,
   yesNo,
-  type ValueParser,
 } from '../../core/config/values.ts';
+import { nearestName } from '../../core/values/nearest.ts';
+import { durationText, sizeText } from '../../core/values/units.ts';
 import { pathPattern } from '../headers/section.ts';
+import { type AccessField, accessFields, templateFields } from './access-fields.ts';
+import type { SyslogAddress } from './syslog-message.ts';
 
 /** The name of a field of the access log. */
 const accessField: ValueParser<AccessField> = (text) => {

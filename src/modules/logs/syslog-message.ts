@@ -1,4 +1,4 @@
-import type { LeveledLine } from '../../core/report/leveled-lines.ts';
+import type { LeveledLine } from '../../core/report/line-formats.ts';
 import { syslogMessageBytesMax } from '../../core/report/limits.ts';
 
 /** Where messages to syslog go. */

@@ -1,7 +1,7 @@
 import { type Socket as DatagramSocket, createSocket } from 'node:dgram';
 import { type LookupOneOptions, lookup } from 'node:dns';
 import { type Socket, connect, isIP, isIPv6 } from 'node:net';
-import type { LeveledLine, LeveledSink } from '../../core/report/leveled-lines.ts';
+import type { LeveledLine, LeveledSink } from '../../core/report/line-formats.ts';
 import { syslogMessageBytesMax } from '../../core/report/limits.ts';
 import { MIB } from '../../core/values/units.ts';
 import { type SyslogAddress, type SyslogOrigin, syslogMessage } from './syslog-message.ts';

@@ -1,26 +1,25 @@
 import { Readable } from 'node:stream';
 import {
+  type JSONRPCMessage,
+  type RequestId,
+  SdkHttpError,
+  StreamableHTTPClientTransport,
   isJSONRPCErrorResponse,
   isJSONRPCRequest,
   isJSONRPCResultResponse,
-  SdkHttpError,
-  StreamableHTTPClientTransport,
-  type JSONRPCMessage,
-  type RequestId,
 } from '@modelcontextprotocol/client';
 import { StdioServerTransport } from '@modelcontextprotocol/server/stdio';
 import { Option } from 'commander';
-import { newId } from '../../core/values/clock.ts';
-import { isJsonObject } from '../../core/values/json/json.ts';
-import { conversationField } from './conversation.ts';
-import { reaches, type Reach } from './tools.ts';
+import { type DefineCommand, type Terminal, UsageError, writeLine } from '../../cli/command.ts';
 import {
-  apiOptions,
-  apiTargetOf,
   type ApiTarget,
   type ApiTargetOptions,
+  apiOptions,
+  apiTargetOf,
 } from '../../cli/remote/api-client.ts';
-import { UsageError, writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';
+import { newId } from '../../core/values/clock.ts';
+import { isJsonObject } from '../../core/values/json/json.ts';
+import { type Reach, conversationField, reaches } from './tools.ts';
 
 interface McpCommandOptions extends ApiTargetOptions {
   readonly scope: Reach;

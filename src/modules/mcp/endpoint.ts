@@ -1,29 +1,31 @@
 import { isLoopback, namesOrigin } from '../../core/config/config.ts';
-import { pageFields } from '../../core/http/content/page-fields.ts';
-import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { canWrite, type Caller } from '../../core/values/key.ts';
-import { now, newId } from '../../core/values/clock.ts';
-import { isJsonObject } from '../../core/values/json/json.ts';
-import { outlineJson } from '../../core/values/json/json-outline.ts';
 import type { Allocation, SharedLimit } from '../../core/fair/shared-limit.ts';
+import { pageFields } from '../../core/http/content/page.ts';
+import { type FieldList, type Reply, noBody } from '../../core/http/reply.ts';
 import { parseJson, requireParsable } from '../../core/operations/http/envelope.ts';
+import { readBodyBytesMax } from '../../core/operations/limits.ts';
 import { readBody, requirePlain } from '../../core/pipeline/body.ts';
 import type { Exchange } from '../../core/pipeline/exchange.ts';
 import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
-import { readBodyBytesMax } from '../../core/operations/limits.ts';
-import { operationBodyBytesMax } from '../../core/server/limits.ts';
 import type { Serving } from '../../core/pipeline/serving.ts';
+import { operationBodyBytesMax } from '../../core/server/limits.ts';
+import { newId, now } from '../../core/values/clock.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { outlineJson } from '../../core/values/json/json-outline.ts';
+import { isJsonObject } from '../../core/values/json/json.ts';
+import { type Caller, canWrite } from '../../core/values/key.ts';
+import { asAuthInfo, mcpHandler } from './protocol.ts';
 import {
+  type Conversation,
+  type Reach,
+  callerWithin,
   clientName,
   conversationField,
   conversationOf,
   givenConversation,
   newSessionId,
-  type Conversation,
-} from './conversation.ts';
-import { asAuthInfo, mcpHandler } from './protocol.ts';
-import { callerWithin, reaches, type Reach } from './tools.ts';
+  reaches,
+} from './tools.ts';
 
 /** A request for the endpoint, whose caller is known. */
 interface EndpointRequest {

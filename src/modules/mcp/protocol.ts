@@ -17,9 +17,16 @@ import { contentPacket } from '../../core/server/websocket/packet.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { jsonBytes } from '../../core/values/json/prepared-json.ts';
 import { loadMcpServer } from '../../core/values/lazy-packages.ts';
-import { type Conversation, clientName, traceOf } from './conversation.ts';
 import { type ResourceReads, listResources, readResource, templatesFor } from './resources.ts';
-import { mayCall, operationOfTool, requireReach, toolsFor } from './tools.ts';
+import {
+  type Conversation,
+  clientName,
+  mayCall,
+  operationOfTool,
+  requireReach,
+  toolsFor,
+  traceOf,
+} from './tools.ts';
 
 /** Characters of the result of a tool, and of a resource: a model reads all of them. */
 const resultCharactersMax = 400_000;

@@ -1,13 +1,13 @@
 import { rm, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { Failure, stoppingFailure } from '../../core/values/failure.ts';
 import { retryUntilAborted } from '../../core/background/retry-loop.ts';
-import type { Log } from '../../core/report/log.ts';
-import { completeMark, copyFolder } from './log/replace.ts';
 import type { Store } from '../../core/log/store.ts';
-import { copyMissing, readCentralEnd, type CopyParts } from './copy-rows.ts';
+import type { Log } from '../../core/report/log.ts';
+import { Failure, stoppingFailure } from '../../core/values/failure.ts';
+import { type CopyParts, copyMissing, readCentralEnd } from './copy-rows.ts';
 import { copyInThread } from './copy-thread.ts';
 import { centralRetry } from './limits.ts';
+import { completeMark, copyFolder } from './log/carry-over.ts';
 
 interface FolderParts extends Omit<CopyParts, 'store'> {
   readonly log: Log;

@@ -1,7 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
-import type { ToolUse } from '../../core/log/change.ts';
+import { type ToolUse, visibleText } from '../../core/log/change.ts';
 import type { Reads } from '../../core/log/store.ts';
-import { visibleText } from '../../core/log/tool-use.ts';
 import { keyHash } from '../../core/operations/keys/authenticate.ts';
 import type { Call } from '../../core/operations/operation.ts';
 import type { ApiKey } from '../../core/values/key.ts';

@@ -1,10 +1,9 @@
 import { Readable } from 'node:stream';
-import type { ContentRequest } from '../../core/http/request.ts';
-import { Failure } from '../../core/values/failure.ts';
-import { isIdempotent, isSafe } from '../../core/http/method.ts';
+import { type ContentRequest, isIdempotent, isSafe } from '../../core/http/request.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
-import type { SourceAttempt, SourceHealth } from './source-health.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { SourceTarget } from './fetch-plan.ts';
+import type { SourceAttempt, SourceHealth } from './source-health.ts';
 
 /** The answer of a source, and the target that it was requested from. */
 interface TargetAnswer {

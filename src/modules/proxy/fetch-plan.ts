@@ -3,8 +3,8 @@ import { type FieldTemplate, parseTemplate } from '../../core/http/field-templat
 import { cgiName } from '../../core/http/reading/fields.ts';
 import type { ProxyVersion } from '../../core/http/reading/proxy-protocol.ts';
 import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';
+import { outboundUrl } from '../../core/outbound/address.ts';
 import { socketOrigin } from '../../core/outbound/place.ts';
-import { outboundUrl } from '../../core/outbound/url.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import { parseUnixUrl, unixScheme } from '../../core/values/network/unix-socket.ts';

@@ -1,6 +1,6 @@
 import { type Duplex, Readable } from 'node:stream';
 import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
-import { plainPage } from '../../core/http/content/html.ts';
+import { plainPage } from '../../core/http/content/page.ts';
 import {
   type Body,
   type FieldList,

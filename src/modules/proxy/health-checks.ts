@@ -1,11 +1,11 @@
 import { outsideSpans } from '../../core/report/trace.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { type FetchPlan, type FetchRule, type PlannedSource, fetchPlan } from './fetch-plan.ts';
+import { skipContent } from './mirror.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceHealth } from './source-health.ts';
 import type { SourceNames } from './source-names.ts';
 import { preambleOf } from './source-request.ts';
-import { skipContent } from './unread-content.ts';
 
 /** A health check without an answer fails after its interval, but not before or after these. */
 const checkTimeoutMsMin = 1_000;

@@ -1,11 +1,14 @@
 import { Readable } from 'node:stream';
 import type { ContentRequest } from '../../core/http/request.ts';
 import type { OutboundRequest } from '../../core/outbound/dialler.ts';
+import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { type FetchPlan, sourceTargets } from './fetch-plan.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceStatistics } from './source-statistics.ts';
-import { skipContent } from './unread-content.ts';
+
+/** Content of checks and mirrors, which nobody wants, that is read to keep its connection. */
+const unwantedContentBytesMax = 64 * 1024;
 
 /** Requests that a mirror is answering at the same time, and the longest content of a copy. */
 const mirrorsOpenMax = 100;
@@ -104,4 +107,21 @@ export class Mirror {
 
 function tooSlow(): Failure {
   return new Failure('unavailable', `${mirrorsOpenMax} copies of requests wait for the mirror.`);
+}
+
+/**
+ * Reads content that nobody wants, so that its connection can be used again; aborts long content.
+ * Resolves when it has ended.
+ */
+export function skipContent(answer: SourceResponse): Promise<void> {
+  const content = answer.content();
+  if (!(content instanceof Readable)) return Promise.resolve();
+  let bytes = 0;
+  content.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > unwantedContentBytesMax) content.destroy();
+  });
+  return new Promise((resolve) => {
+    content.once('close', resolve);
+  });
 }

@@ -1,11 +1,11 @@
-import { ipv4Number, parseAddress } from '../../core/values/network/cidr.ts';
-import type { ContentRequest } from '../../core/http/request.ts';
+import { type TemplateRequest, authorityOf } from '../../core/http/field-template.ts';
 import { cgiName } from '../../core/http/reading/fields.ts';
-import { authorityOf, type TemplateRequest } from '../../core/http/field-template.ts';
 import type { FieldList } from '../../core/http/reply.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
 import { hasOwnKey } from '../../core/values/key.ts';
+import { ipv4Number, parseAddress } from '../../core/values/network/cidr.ts';
+import { withoutSourceCookie } from './balancer.ts';
 import type { FetchPlan } from './fetch-plan.ts';
-import { withoutSourceCookie } from './source-cookie.ts';
 
 /**
  * Whether a field must not be a trailer (RFC 9110 §6.5.1), in any spelling that CGI does not

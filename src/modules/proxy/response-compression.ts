@@ -1,7 +1,7 @@
-import { isCompressibleReply, withCodings } from '../compression/compressed-reply.ts';
-import type { ResponseCompressor } from '../compression/response-compressor.ts';
-import { discard, type Reply } from '../../core/http/reply.ts';
+import { type Reply, discard } from '../../core/http/reply.ts';
 import type { ContentRequest, Fields } from '../../core/http/request.ts';
+import { isCompressibleReply, withCodings } from '../compression/compressed-reply.ts';
+import type { ResponseCompressor } from '../compression/compressors.ts';
 import type { FetchRule } from './fetch-plan.ts';
 import type { Fetcher } from './fetcher.ts';
 

@@ -1,6 +1,25 @@
+import { mountPath, origin, unixUrl } from '../../core/config/addresses.ts';
+import { lineWords } from '../../core/config/include.ts';
+import {
+  type KeyText,
+  type ParsedKeys,
+  list,
+  optional,
+  repeatedIfAny,
+  single,
+} from '../../core/config/ini-key.ts';
+import type { LineProblem } from '../../core/config/problem.ts';
+import {
+  type ValueParser,
+  choice,
+  duration,
+  size,
+  wholeNumber,
+  wordOr,
+  yesNo,
+} from '../../core/config/values.ts';
 import { proxyVersions } from '../../core/http/reading/proxy-protocol.ts';
-import { parseAuthority } from '../../core/values/network/authority.ts';
-import { balances } from './balance.ts';
+import { isImplemented } from '../../core/http/request.ts';
 import {
   checkIntervalMax,
   checkIntervalMin,
@@ -8,31 +27,11 @@ import {
   fetchSourcesMax,
   sourceWeightMax,
 } from '../../core/values/limits.ts';
-import { isImplemented } from '../../core/http/method.ts';
-import { durationText, sizeText } from '../../core/values/units.ts';
-import { mountPath, origin } from '../../core/config/addresses.ts';
+import { parseAuthority } from '../../core/values/network/authority.ts';
 import { escapedPath } from '../../core/values/path.ts';
-import { lineWords } from '../../core/config/include.ts';
-import {
-  list,
-  optional,
-  repeatedIfAny,
-  single,
-  type ParsedKeys,
-} from '../../core/config/ini-key.ts';
-import type { KeyText } from '../../core/config/key-text.ts';
-import type { LineProblem } from '../../core/config/problem.ts';
-import { unixUrl } from '../../core/config/addresses.ts';
+import { durationText, sizeText } from '../../core/values/units.ts';
 import type { ParsedTemplates } from '../headers/header-lines.ts';
-import {
-  choice,
-  duration,
-  size,
-  wholeNumber,
-  wordOr,
-  yesNo,
-  type ValueParser,
-} from '../../core/config/values.ts';
+import { balances } from './balance.ts';
 
 /** The path of a proxy: that of a mount, without a `*`. */
 const proxyPath: ValueParser<string> = (text) =>

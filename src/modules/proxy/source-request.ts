@@ -1,29 +1,28 @@
-import { requireIntactBody } from '../../core/http/content/broken-content.ts';
-import { finished, Readable } from 'node:stream';
-import { countPassedBytes } from '../../core/outbound/passed-bytes.ts';
-import { replyField, withoutFields, type FieldList } from '../../core/http/reply.ts';
+import { Readable, finished } from 'node:stream';
+import { requireIntactBody } from '../../core/http/content/content.ts';
 import { proxyHeader } from '../../core/http/reading/proxy-protocol.ts';
+import { type FieldList, replyField, withoutFields } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { Failure } from '../../core/values/failure.ts';
+import { countPassedBytes } from '../../core/outbound/connection.ts';
 import type { OutboundRequest } from '../../core/outbound/dialler.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
-import { responseFields } from './response-fields.ts';
-import { isConnectionFailure, isSourceFailure, sendWithFailover, type SendTo } from './failover.ts';
-import type { Balancer } from './balancer.ts';
-import { stickyCookie } from './source-cookie.ts';
-import { requestFields, requestTrailers } from './request-fields.ts';
-import type { ContentCopy, Mirror } from './mirror.ts';
-import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
-import type { SourceHealth } from './source-health.ts';
-import type { SourceNames } from './source-names.ts';
-import type { SourceDiallers } from './source-diallers.ts';
+import { Failure } from '../../core/values/failure.ts';
+import { type Balancer, stickyCookie } from './balancer.ts';
+import { type SendTo, isConnectionFailure, isSourceFailure, sendWithFailover } from './failover.ts';
 import {
-  sourceTargets,
   type FetchPlan,
   type PlannedSource,
   type SourceTarget,
   type TargetRequest,
+  sourceTargets,
 } from './fetch-plan.ts';
+import type { ContentCopy, Mirror } from './mirror.ts';
+import { requestFields, requestTrailers } from './request-fields.ts';
+import { responseFields } from './response-fields.ts';
+import type { SourceDiallers } from './source-diallers.ts';
+import type { SourceHealth } from './source-health.ts';
+import type { SourceNames } from './source-names.ts';
+import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 
 /**
  * The dependencies of requests: `via` is this server's name in Via fields, `bodyBytesMax` limits

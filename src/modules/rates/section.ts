@@ -1,7 +1,12 @@
 import { cidr, origin } from '../../core/config/addresses.ts';
 import { fieldName } from '../../core/config/headers.ts';
-import { type ParsedKeys, list, optional, single } from '../../core/config/ini-key.ts';
-import type { KeyText } from '../../core/config/key-text.ts';
+import {
+  type KeyText,
+  type ParsedKeys,
+  list,
+  optional,
+  single,
+} from '../../core/config/ini-key.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import { type ValueParser, wholeNumber, wordOr } from '../../core/config/values.ts';
 import { pathPattern } from '../headers/section.ts';

@@ -1,24 +1,23 @@
-import { withoutCaching, plainGetFields } from '../../core/http/content/error-content.ts';
-import { changedReply, noBody, type Reply } from '../../core/http/reply.ts';
-import { isRead, type ContentRequest, type RequestTarget } from '../../core/http/request.ts';
-import { withVary } from '../../core/http/vary.ts';
+import { plainGetFields, withoutCaching } from '../../core/http/content/content.ts';
+import { type Reply, changedReply, noBody, withVary } from '../../core/http/reply.ts';
+import { type ContentRequest, type RequestTarget, isRead } from '../../core/http/request.ts';
+import { type Visitor, needsLocation } from '../../core/http/visitor.ts';
 import type {
   CandidateExplanation,
   Explanation,
   LossReason,
   SourceName,
 } from '../../core/pipeline/explanation.ts';
-import { canonicalPath, requestPathOf } from '../../core/values/path.ts';
-import { needsLocation, type Visitor } from '../../core/http/visitor.ts';
-import { explainCandidatesMax } from '../rules/limits.ts';
+import type { Precedence } from '../../core/pipeline/precedence.ts';
 import {
-  notFoundReply,
-  readOnlyReply,
   type ContentSource,
   type PageRequest,
   type ReplyOrPromise,
+  notFoundReply,
+  readOnlyReply,
 } from '../../core/pipeline/source.ts';
-import type { Precedence } from '../../core/pipeline/precedence.ts';
+import { canonicalPath, requestPathOf } from '../../core/values/path.ts';
+import { explainCandidatesMax } from '../rules/limits.ts';
 import type { RedirectCandidate, RedirectList } from './redirect-lists.ts';
 
 /** What answers a request that no redirect answers, and what a path inside the server. */

@@ -1,26 +1,26 @@
-import type { StaticInput } from '../../core/values/json/static.ts';
 import { parametersOf } from '../../core/http/query.ts';
-import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
-import { ruleKinds, type Rule } from '../rules/rule.ts';
 import { needsUser } from '../../core/http/visitor.ts';
-import { timeThen } from '../../core/operations/records/moment.ts';
 import { defineOperation } from '../../core/operations/operation.ts';
+import { timeThen } from '../../core/operations/records/moment.ts';
+import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import type { StaticInput } from '../../core/values/json/static.ts';
 import {
+  type PageParts,
   contentPlace,
   placeInput,
   siteFor,
   visibleRule,
   winningRule,
-  type PageParts,
 } from '../rules/operations/page-lookup.ts';
-import { publicData } from '../rules/operations/rule-view.ts';
 import { previewFor, previewProperties } from '../rules/operations/preview.ts';
 import {
   preparedEnginedata,
   preparedServerFields,
+  publicData,
   renderAnswer,
   renderRule,
-} from '../rules/operations/rendered-rule.ts';
+} from '../rules/operations/rule-view.ts';
+import { type Rule, ruleKinds } from '../rules/rule.ts';
 
 const input = {
   type: 'object',

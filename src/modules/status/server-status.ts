@@ -1,20 +1,20 @@
+import type { TaskState } from '../../core/background/tasks.ts';
+import type { ConfigProblem } from '../../core/config/problem.ts';
+import type { SharedFilesState } from '../../core/log/shared/shared-log.ts';
+import type { IndexBuild, Reads, SharedPart, Store, StoreCounts } from '../../core/log/store.ts';
+import { defineOperation } from '../../core/operations/operation.ts';
+import type { MemoryUse } from '../../core/report/memory-use.ts';
+import { Failure } from '../../core/values/failure.ts';
 import type { HostState } from '../acme/acme-store.ts';
+import type { TableHostState } from '../hosts/host-follower.ts';
+import type { RowCheckProgress } from '../tables/operations/row-checks.ts';
 import {
+  type Hook,
+  type Node,
   isDelivered,
   isExecutedOn,
   waitingFields,
-  type Hook,
-  type Node,
 } from '../webhooks/hook.ts';
-import type { TaskState } from '../../core/background/tasks.ts';
-import type { ConfigProblem } from '../../core/config/problem.ts';
-import type { MemoryUse } from '../../core/report/memory-use.ts';
-import { Failure } from '../../core/values/failure.ts';
-import type { SharedFilesState } from '../../core/log/shared/shared-files.ts';
-import type { IndexBuild, Reads, SharedPart, StoreCounts, Store } from '../../core/log/store.ts';
-import type { RowCheckProgress } from '../tables/operations/row-checks.ts';
-import type { TableHostState } from '../hosts/host-follower.ts';
-import { defineOperation } from '../../core/operations/operation.ts';
 import { knownNodes } from '../webhooks/operations/hook-placement.ts';
 
 /** The state of the configuration in use, and the problems of an ini file that cannot be used. */

@@ -1,11 +1,11 @@
-import { isImplemented } from '../../core/http/method.ts';
+import { isImplemented } from '../../core/http/request.ts';
+import type { Arrived } from '../../core/pipeline/exchange.ts';
+import type { Serving } from '../../core/pipeline/serving.ts';
 import type { AccessEntry } from '../../core/report/access-entry.ts';
+import type { SpanAttributes, TraceSpan } from '../../core/report/trace.ts';
+import { schemeOf } from '../../core/values/network/peer.ts';
 import { maskedKeys } from '../logs/access-log.ts';
 import { redactedUrl } from '../logs/access-rules.ts';
-import type { SpanAttributes, TraceSpan } from '../../core/report/trace.ts';
-import type { Arrived } from '../../core/pipeline/exchange.ts';
-import { schemeOf } from '../../core/values/network/peer.ts';
-import type { Serving } from '../../core/pipeline/serving.ts';
 
 /** Begins the span of a request; undefined without `[telemetry]`. */
 export function beginRequestSpan(

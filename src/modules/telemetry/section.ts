@@ -1,9 +1,14 @@
 import { cidr, isUrl } from '../../core/config/addresses.ts';
-import { list, optional, single, type ParsedKeys } from '../../core/config/ini-key.ts';
-import type { KeyText } from '../../core/config/key-text.ts';
 import { fieldName, fieldValue } from '../../core/config/headers.ts';
+import {
+  type KeyText,
+  type ParsedKeys,
+  list,
+  optional,
+  single,
+} from '../../core/config/ini-key.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
-import { shortText, type ValueParser } from '../../core/config/values.ts';
+import { type ValueParser, shortText } from '../../core/config/values.ts';
 
 /** The URL of a collector: a base to which `/v1/traces` is added, unless it ends so. */
 const collectorUrl: ValueParser<string> = (text) => {

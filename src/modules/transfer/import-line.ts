@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { isStrictPreferred } from '../../core/http/representation/prefer.ts';
+import { isStrictPreferred } from '../../core/http/representation/negotiation.ts';
 import { type RevertibleFamily, mergeFields } from '../../core/log/change.ts';
 import { seqMax } from '../../core/log/encoding.ts';
 import { vkCharactersMax } from '../../core/operations/limits.ts';

@@ -1,21 +1,20 @@
-import { parseJson } from '../../core/values/json/exact-number.ts';
 import { mergeFields } from '../../core/log/change.ts';
-import { Failure, type Problem } from '../../core/values/failure.ts';
-import { isJsonObject, sameJson, type Json, type JsonObject } from '../../core/values/json/json.ts';
-import { hasScope, type Scope } from '../../core/values/key.ts';
-import { scalarOf, type Row, type Scalar, type StoredRow } from '../tables/row.ts';
-import type { TableDefinition } from '../tables/table.ts';
 import type { LoggedDraft, Reads } from '../../core/log/store.ts';
-import { compileTable, type CompiledTable, type TableField } from '../tables/compiled-table.ts';
-import { definitionFields } from '../tables/definition.ts';
 import { requireNoMistakes } from '../../core/operations/problems.ts';
 import { sentNames } from '../../core/operations/records/placement.ts';
+import { Failure, type Problem } from '../../core/values/failure.ts';
+import { parseJson } from '../../core/values/json/exact-number.ts';
+import { type Json, type JsonObject, isJsonObject, sameJson } from '../../core/values/json/json.ts';
+import { type Scope, hasScope } from '../../core/values/key.ts';
+import { type CompiledTable, type TableField, compileTable } from '../tables/compiled-table.ts';
+import { definitionFields } from '../tables/definition.ts';
+import { placeTableFields } from '../tables/operations/table-family.ts';
+import { type Row, type Scalar, type StoredRow, scalarOf } from '../tables/row.ts';
 import { accessTo } from '../tables/rows/access.ts';
 import { rowTable } from '../tables/rows/compiled-tables.ts';
-import { placeRowFields } from '../tables/rows/row-placement.ts';
-import { referredRow, rowProblems } from '../tables/rows/row-problems.ts';
-import { placeTableFields } from '../tables/operations/table-family.ts';
-import { restored, type ImportLine } from './import-line.ts';
+import { placeRowFields, referredRow, rowProblems } from '../tables/rows/row-placement.ts';
+import type { TableDefinition } from '../tables/table.ts';
+import { type ImportLine, restored } from './import-line.ts';
 
 /** A line of a table or row, placed by what the log and the lines before it have. */
 export interface PlacedLine {

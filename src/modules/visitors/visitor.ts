@@ -1,29 +1,31 @@
 import type { Config } from '../../core/config/config.ts';
 import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
 import type { Fields } from '../../core/http/request.ts';
-import { createLruCache } from '../../core/values/lru-cache.ts';
-import type { ClientIdentity } from '../../core/values/network/client-certificate.ts';
-import { countryCode, placeName, unknownLocation, type Location } from '../../core/http/visitor.ts';
-import type {
-  DeviceClass,
-  User,
-  Visitor,
-  VisitorChange,
-  VisitorNeeds,
+import {
+  type DeviceClass,
+  type Location,
+  type User,
+  type Visitor,
+  type VisitorChange,
+  type VisitorNeeds,
+  countryCode,
+  placeName,
+  unknownLocation,
 } from '../../core/http/visitor.ts';
 import type { Log } from '../../core/report/log.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import type { ClientIdentity } from '../../core/values/network/networks.ts';
+import type { ClientAddress } from '../../core/values/network/peer.ts';
 import { bucketOf, seedOf } from './bucket.ts';
-import { createDeviceDetector, type DeviceDetector } from './device.ts';
-import { openGeoDatabase, type GeoDatabase } from './geo-database.ts';
+import { type DeviceDetector, createDeviceDetector } from './device.ts';
+import { type GeoDatabase, openGeoDatabase } from './geo-database.ts';
 import {
   languageFieldCharactersMax,
   languagesRememberedMax,
   userNameCharactersMax,
   userRolesMax,
 } from './limits.ts';
-import { createTokenService } from './token-service.ts';
-import type { TokenVerifier } from './tokens.ts';
-import type { ClientAddress } from '../../core/values/network/peer.ts';
+import { type TokenVerifier, createTokenService } from './tokens.ts';
 
 /** The parts of a request that describe its visitor. */
 interface VisitorRequest {

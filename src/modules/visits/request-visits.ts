@@ -1,17 +1,15 @@
-import { isPrefetch } from '../../core/http/prefetch.ts';
 import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
+import { isPrefetch } from '../../core/http/request.ts';
 import type { AccessEntry } from '../../core/report/access-entry.ts';
 import type { Log } from '../../core/report/log.ts';
 import { type Metric, singleMetric } from '../../core/report/metrics.ts';
-import { flat, remembered } from '../../core/values/remembered.ts';
 import { createDeviceDetector } from '../visitors/device.ts';
 import {
   devicesRememberedMax,
   languageFieldCharactersMax,
   languagesRememberedMax,
 } from '../visitors/limits.ts';
-import { referringHost } from './referring-host.ts';
-import { VisitBuffer, dayOf } from './visit-buffer.ts';
+import { VisitBuffer, dayOf, referringHost } from './visit-buffer.ts';
 import {
   type PageDimension,
   type SiteDimension,
@@ -468,4 +466,31 @@ function languageIn(field: string): string {
   if (field === '') return none;
   const range = preferredLanguage(field.slice(0, languageFieldCharactersMax));
   return /^[a-z]{2,3}(?=-|$)/.exec(range ?? '')?.[0] ?? unknown;
+}
+
+/**
+ * A function that remembers its results, of up to `max` texts of up to `charactersMax`: for texts
+ * that most requests bring along again.
+ */
+function remembered(
+  read: (text: string) => string,
+  { max, charactersMax }: { readonly max: number; readonly charactersMax: number },
+): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    let value = known.get(text);
+    if (value === undefined) {
+      value = read(text);
+      if (text.length > charactersMax) return value;
+      // Cheaper for each request than an order of use, and the usual texts are soon back.
+      if (known.size >= max) known.clear();
+      known.set(flat(text), value);
+    }
+    return value;
+  };
+}
+
+/** A copy of a text: V8 keeps the whole head of a request for the sake of a part of it. */
+function flat(text: string): string {
+  return Buffer.from(text, 'latin1').toString('latin1');
 }

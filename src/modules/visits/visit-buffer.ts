@@ -2,6 +2,11 @@ import type { Log } from '../../core/report/log.ts';
 import { type VisitCounts, addCounts, noVisits } from './visit-counts.ts';
 import { type DayVisits, type VisitTable, otherKeys } from './visit-database.ts';
 
+/** Characters of a Referer that are read for its host, and referring hosts in memory. */
+const refererCharactersMax = 2_048;
+const nothing = '(none)';
+const unknown = '(unknown)';
+
 /** The longest time that counts of visits are only in memory. */
 const visitFlushMs = 5_000;
 
@@ -122,4 +127,13 @@ export class VisitBuffer<D extends string> {
 /** The UTC day of a time in milliseconds since 1970: `2026-11-24`. */
 export function dayOf(ms: number): string {
   return new Date(ms).toISOString().slice(0, 'yyyy-mm-dd'.length);
+}
+
+/** The host in a Referer (RFC 9110 §10.1.3), without its port; `(none)` without the field. */
+export function referringHost(referer: string | undefined): string {
+  if (referer === undefined || referer === '') return nothing;
+  // Only the host is of interest, and a URL that is cut off still has it.
+  const url = URL.parse(referer.slice(0, refererCharactersMax));
+  const isWeb = url?.protocol === 'http:' || url?.protocol === 'https:';
+  return isWeb && url.hostname !== '' ? url.hostname.slice(0, 253) : unknown;
 }

@@ -1,8 +1,8 @@
-import { readRetryAfter } from '../../core/http/retry-after.ts';
+import { readRetryAfter } from '../../core/http/date.ts';
+import { outboundUrl } from '../../core/outbound/address.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
+import { type OutboundProblem, outboundProblem } from '../../core/outbound/failure.ts';
 import type { OneShotOptions, OneShotResponse } from '../../core/outbound/one-shot-request.ts';
-import { type OutboundProblem, outboundProblem } from '../../core/outbound/problem.ts';
-import { outboundUrl } from '../../core/outbound/url.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { KIB } from '../../core/values/units.ts';
 import { isHookHeader } from './hook.ts';

@@ -1,7 +1,7 @@
 import { nextTimeOfDay } from '../../core/values/time.ts';
-import { batchLimits, type BatchTime } from './batch-buffer.ts';
-import { isDelivered, type StoredHook } from './hook.ts';
+import { type StoredHook, isDelivered } from './hook.ts';
 import type { Deliveries } from './log/deliveries.ts';
+import { type BatchTime, batchLimits } from './upcoming-messages.ts';
 
 /**
  * When the next batch of a hook leaves, ISO 8601, UTC; in the past for one that is due. Undefined

@@ -18,11 +18,16 @@ import {
   halvesOf,
   writeMessage,
 } from './message.ts';
-import { MessagesInFlight, type Version, newVersion } from './messages-in-flight.ts';
 import type { Receiver, Receivers } from './receivers.ts';
 import type { FinishedAttempt, Report } from './reports.ts';
 import { type SteadyClock, attemptRecord, retrySchedule, verdictOn } from './retry.ts';
-import { type Next, UpcomingMessages } from './upcoming-messages.ts';
+import {
+  MessagesInFlight,
+  type Next,
+  UpcomingMessages,
+  type Version,
+  newVersion,
+} from './upcoming-messages.ts';
 
 /** The longest timer; longer waits consist of several. */
 const wakeMsMax = 3_600_000;

@@ -3,7 +3,7 @@ import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { requireConfig } from '../../../src/cli/options.ts';
-import { readWhenStable } from '../../../src/core/config/stable.ts';
+import { readWhenStable } from '../../../src/core/config/watch.ts';
 import { makeFolder, readIni } from './folder.ts';
 
 const half = '[server]\nlisten = 127.0.0.1:0\n';

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { codings, preferredCodings } from '../../../src/core/http/representation/coding.ts';
-import { acceptValuesCachedMax } from '../../../src/core/http/representation/negotiation.ts';
+import {
+  acceptValuesCachedMax,
+  codings,
+  preferredCodings,
+} from '../../../src/core/http/representation/negotiation.ts';
 
 suite('Accept-Encoding', () => {
   const cases: readonly (readonly [accept: string | undefined, wanted: string])[] = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { isCompressible } from '../../../src/core/http/representation/compressible.ts';
+import { isCompressible } from '../../../src/core/http/representation/mediatype.ts';
 
 test('text is compressible; compressed formats are not', () => {
   const yes = [

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { pageFieldNames } from '../../../src/core/http/content/page-fields.ts';
+import { pageFieldNames } from '../../../src/core/http/content/page.ts';
 import { startSite } from '../../harness.ts';
 
 test('a page and its 304 have the headers of all pages', async (t) => {

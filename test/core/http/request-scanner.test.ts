@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { statusFor } from '../../../src/core/http/status.ts';
 import { RequestScanner } from '../../../src/core/http/reading/request-scanner.ts';
+import { statusFor } from '../../../src/core/http/reply.ts';
 
 const host = 'Host: localhost\r\n';
 const get = `GET /a HTTP/1.1\r\n${host}\r\n`;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readRetryAfter } from '../../../src/core/http/retry-after.ts';
+import { readRetryAfter } from '../../../src/core/http/date.ts';
 
 const second = 1_000;
 const day = 86_400 * second;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
+import { outboundUrl } from '../../../src/core/outbound/address.ts';
 import { Failure } from '../../../src/core/values/failure.ts';
-import { outboundUrl } from '../../../src/core/outbound/url.ts';
 
 suite('the URL of another server', () => {
   const accepted: readonly (readonly [string, string])[] = [

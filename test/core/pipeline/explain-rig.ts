@@ -5,8 +5,7 @@ import type { TestContext } from 'node:test';
 import fc from 'fast-check';
 import type { DiskMount } from '../../../src/core/config/config.ts';
 import { publicFile } from '../../../src/core/http/content/page.ts';
-import { discard } from '../../../src/core/http/reply.ts';
-import { statusOf } from '../../../src/core/http/status.ts';
+import { discard, statusOf } from '../../../src/core/http/reply.ts';
 import type { DeviceClass } from '../../../src/core/http/visitor.ts';
 import {
   type ExplainedSource,

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { utimes } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import {
-  codings,
   type ByCoding,
   type Coding,
-} from '../../../src/core/http/representation/coding.ts';
+  codings,
+} from '../../../src/core/http/representation/negotiation.ts';
 import { startSite } from '../../harness.ts';
 import { askUntilCoded, decoded, texts } from '../../modules/compression/codings.ts';
-import { ask, type Seen } from '../../modules/files/disk-rig.ts';
+import { type Seen, ask } from '../../modules/files/disk-rig.ts';
 
 type Form = 'identity' | Coding;
 const forms: readonly Form[] = ['identity', ...codings];

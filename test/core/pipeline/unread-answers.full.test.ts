@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { suite, test, type TestContext } from 'node:test';
-import { Failure } from '../../../src/core/values/failure.ts';
+import { type TestContext, suite, test } from 'node:test';
 import { SharedLimit } from '../../../src/core/fair/shared-limit.ts';
-import { UnreadAnswers } from '../../../src/core/fair/unread-answers.ts';
-import { startSite, type Answer, type TestSite } from '../../harness.ts';
+import { UnreadAnswers } from '../../../src/core/fair/shared-limits.ts';
+import { Failure } from '../../../src/core/values/failure.ts';
+import { type Answer, type TestSite, startSite } from '../../harness.ts';
 import { openSocket } from './raw-client.ts';
 
 const mib = 1 << 20;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { unpooled } from '../../../src/core/values/json/unpooled.ts';
+import { unpooled } from '../../../src/core/values/json/prepared-json.ts';
 
 test('bytes of a shared pool are copied, others are not', () => {
   const pooled = Buffer.from('a small text');

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { chmod, readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
-import { dnsHook } from '../../../src/modules/acme/dns/dns-hook.ts';
-import { dnsUpdate } from '../../../src/modules/acme/dns/dns-update.ts';
-import { updateMessage, updateRefusal } from '../../../src/modules/acme/dns/update-message.ts';
+import { type TestContext, suite, test } from 'node:test';
+import { dnsHook, dnsUpdate } from '../../../src/modules/acme/dns/dns-records.ts';
 import { readTsigKey } from '../../../src/modules/acme/dns/tsig-key.ts';
+import { updateMessage, updateRefusal } from '../../../src/modules/acme/dns/update-message.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { freePort } from '../../free-port.ts';
 import { startSite } from '../../harness.ts';

@@ -1,19 +1,22 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readFile, readdir, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
-import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
-import { writeAcmeFiles } from '../../../src/modules/acme/leave-cluster.ts';
-import { openSharedAcme, type SharedAcme } from '../../../src/modules/acme/shared-acme.ts';
-import { sharedStates, usedKeys } from '../../../src/modules/acme/shared-certificates.ts';
 import type { AcmeConfig } from '../../../src/core/config/config.ts';
 import type { Store } from '../../../src/core/log/store.ts';
+import { AcmeFolder } from '../../../src/modules/acme/folder.ts';
+import { type SharedAcme, openSharedAcme } from '../../../src/modules/acme/shared-acme.ts';
+import {
+  sharedStates,
+  usedKeys,
+  writeAcmeFiles,
+} from '../../../src/modules/acme/shared-certificates.ts';
 import { createAuthority } from '../../certificates.ts';
-import { temporaryFolder, type Cleaning } from '../../folder.ts';
 import { MemoryLog } from '../../core/log/shared/memory-log.ts';
-import { noDns, notOnDemand } from './no-dns.ts';
 import { openNode } from '../../core/log/shared/open-node.ts';
+import { type Cleaning, temporaryFolder } from '../../folder.ts';
+import { noDns, notOnDemand } from './no-dns.ts';
 
 const authority = createAuthority();
 const host = 'shop.example';

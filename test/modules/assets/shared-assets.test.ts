@@ -3,24 +3,23 @@ import { createHash } from 'node:crypto';
 import { readdir, utimes, writeFile } from 'node:fs/promises';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
-import { writeAssetTable } from '../../../src/modules/assets/operations/asset-table.ts';
-import { assetFields, assetTable } from '../../../src/modules/assets/asset.ts';
+import type { Store } from '../../../src/core/log/store.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { AssetFiles } from '../../../src/modules/assets/asset-files.ts';
 import { keepAssets } from '../../../src/modules/assets/asset-keeper.ts';
+import { assetFields, assetTable, writeAssetTable } from '../../../src/modules/assets/asset.ts';
 import {
   assetFollowing,
   createMissingFiles,
   fromCluster,
 } from '../../../src/modules/assets/missing-files.ts';
-import { silentLog } from '../../../src/core/report/log.ts';
-import type { Store } from '../../../src/core/log/store.ts';
-import { temporaryFolder, type Cleaning } from '../../folder.ts';
-import { eventually } from '../nodes/rig.ts';
+import { testTasks } from '../../core/background/test-tasks.ts';
 import { commit } from '../../core/log/scratch.ts';
 import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 import { openNode } from '../../core/log/shared/open-node.ts';
+import { type Cleaning, temporaryFolder } from '../../folder.ts';
 import { oneClock } from '../../installed.ts';
-import { testTasks } from '../../core/background/test-tasks.ts';
+import { eventually } from '../nodes/rig.ts';
 
 const dayMs = 86_400_000;
 

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { conditionTypes, parseConditions } from '../../../src/core/pipeline/conditions/table.ts';
-import { EvaluationContext } from '../../../src/core/pipeline/conditions/evaluation-context.ts';
-import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { Visitor } from '../../../src/core/http/visitor.ts';
-import { someVisitor } from '../../visitor.ts';
+import { EvaluationContext } from '../../../src/core/pipeline/conditions/condition.ts';
+import { conditionTypes, parseConditions } from '../../../src/core/pipeline/conditions/table.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
+import { unknownAddress } from '../../../src/core/values/network/peer.ts';
 import {
-  explain,
+  type TestRequest,
   createSiteParts,
+  explain,
   serve,
   shop,
-  type TestRequest,
 } from '../../core/pipeline/explain-rig.ts';
-import { unknownAddress } from '../../../src/core/values/network/peer.ts';
+import { someVisitor } from '../../visitor.ts';
 
 type Who = Omit<TestRequest, 'path'>;
 

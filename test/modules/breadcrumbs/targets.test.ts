@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { startSite, type TestSite } from '../../harness.ts';
-import { transports } from '../status/transports.ts';
-import { destinationOf, locationOf } from '../../../src/modules/breadcrumbs/destination.ts';
+import fc from 'fast-check';
+import { destinationOf, locationOf } from '../../../src/modules/breadcrumbs/breadcrumb.ts';
 import { isTarget } from '../../../src/modules/rules/rule.ts';
+import { type TestSite, startSite } from '../../harness.ts';
+import { transports } from '../status/transports.ts';
 
 const ui = 'svc1.userinterface';
 

@@ -7,7 +7,7 @@ import { buffer } from 'node:stream/consumers';
 import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { crc32 } from 'node:zlib';
-import type { BodyFilePlace } from '../../../src/modules/cache/body-file.ts';
+import type { BodyFilePlace } from '../../../src/modules/cache/body-buffer.ts';
 import {
   type SharedBody,
   arrivingBytesMax,

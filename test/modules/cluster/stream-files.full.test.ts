@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { createHash, randomBytes } from 'node:crypto';
 import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
-import type { SharedFiles } from '../../../src/core/log/shared/shared-files.ts';
+import type { SharedFiles } from '../../../src/core/log/shared/shared-log.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { callJetStream } from '../../../src/modules/cluster/jetstream-api.ts';
 import { ReconnectingNats } from '../../../src/modules/cluster/nats-connection.ts';
 import { streamInfo } from '../../../src/modules/cluster/stream.ts';
-import { silentLog } from '../../../src/core/report/log.ts';
 import { until } from './nats.ts';
 import { needsNats, startLog } from './rig.ts';
 

@@ -1,6 +1,6 @@
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
-import type { Coding } from '../../../src/core/http/representation/coding.ts';
-import { ask, eventually, type Seen } from '../files/disk-rig.ts';
+import type { Coding } from '../../../src/core/http/representation/negotiation.ts';
+import { type Seen, ask, eventually } from '../files/disk-rig.ts';
 
 /** Decodes content, by the value of Content-Encoding. */
 export function decoded(bytes: Buffer, contentEncoding: string | undefined): Buffer {

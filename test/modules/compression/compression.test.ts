@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { suite, test } from 'node:test';
-import { codings } from '../../../src/core/http/representation/coding.ts';
+import { codings } from '../../../src/core/http/representation/negotiation.ts';
 import { compressStream } from '../../../src/modules/compression/compression.ts';
 import { decoded, texts } from './codings.ts';
 

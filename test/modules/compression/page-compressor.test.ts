@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { Coding } from '../../../src/core/http/representation/coding.ts';
-import { replyField, type Reply } from '../../../src/core/http/reply.ts';
+import { type Reply, replyField } from '../../../src/core/http/reply.ts';
+import type { Coding } from '../../../src/core/http/representation/negotiation.ts';
 import type { Fields } from '../../../src/core/http/request.ts';
 import {
-  createPageCompressor,
   type CompressiblePage,
+  createPageCompressor,
 } from '../../../src/modules/compression/page-compressor.ts';
 import { decoded, texts } from './codings.ts';
 

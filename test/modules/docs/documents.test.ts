@@ -3,16 +3,16 @@ import { suite, test } from 'node:test';
 import asyncApiSpecs from '@asyncapi/specs';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { Ajv, type AnySchema } from 'ajv';
-import { statusOf } from '../../../src/core/http/status.ts';
+import { statusOf } from '../../../src/core/http/reply.ts';
 import { knownEventTypes } from '../../../src/core/log/events/event-types.ts';
-import type { JsonObject } from '../../../src/core/values/json/json.ts';
-import { asyncApi } from '../../../src/modules/docs/asyncapi.ts';
-import { openApi, type DocumentParts } from '../../../src/modules/docs/openapi.ts';
 import {
-  defineOperation,
   type OperationDescription,
+  defineOperation,
 } from '../../../src/core/operations/operation.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { operations } from '../../../src/modules.ts';
+import { asyncApi } from '../../../src/modules/docs/asyncapi.ts';
+import { type DocumentParts, openApi } from '../../../src/modules/docs/openapi.ts';
 import type { Document } from './documents.ts';
 
 function documentOf(

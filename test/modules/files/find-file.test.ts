@@ -4,8 +4,8 @@ import { linkSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } f
 import { chmod, rename, symlink } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
-import { locateFile, openLocated } from '../../../src/modules/files/find-file.ts';
+import { type TestContext, suite, test } from 'node:test';
+import { locateFile, openLocated } from '../../../src/modules/files/precompressed.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
 import { startSite } from '../../harness.ts';
 import { ask, heldText, mountOf, visitDisk } from './disk-rig.ts';

@@ -1,17 +1,20 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { PassThrough } from 'node:stream';
 import { createInterface } from 'node:readline';
+import { PassThrough } from 'node:stream';
 import { after, suite, test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import { Client } from 'pg';
-import { followTables, type FollowTarget } from '../../../src/modules/follow/follow-tables.ts';
-import { LineTarget } from '../../../src/modules/follow/line-target.ts';
-import { PostgresTarget } from '../../../src/modules/follow/postgres.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
+import {
+  type FollowTarget,
+  LineTarget,
+  followTables,
+} from '../../../src/modules/follow/follow-tables.ts';
+import { PostgresTarget } from '../../../src/modules/follow/postgres.ts';
 import type { Cleaning } from '../../folder.ts';
-import { startSite, type TestSite } from '../../harness.ts';
+import { type TestSite, startSite } from '../../harness.ts';
 import { program } from '../../process.ts';
 import { startPostgres } from './postgres-server.ts';
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { LoginSession } from '../../../src/modules/login/login-session.ts';
-import { carryOver } from '../../../src/modules/nodes/log/carry-over.ts';
 import { openDatabases, openEnvironment } from '../../../src/core/log/databases.ts';
 import { transactSync } from '../../../src/core/log/environment.ts';
-import { temporaryFolder } from '../../folder.ts';
+import type { LoginSession } from '../../../src/modules/login/stored-sessions.ts';
+import { carryOver } from '../../../src/modules/nodes/log/carry-over.ts';
 import { ofOneMachine, openIn, scratchStore } from '../../core/log/scratch.ts';
+import { temporaryFolder } from '../../folder.ts';
 
 const noon = Date.UTC(2026, 10, 24, 12);
 const max = { perPerson: 2, all: 4 };

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { silentLog } from '../../../src/core/report/log.ts';
-import { Balancer } from '../../../src/modules/proxy/balancer.ts';
-import { stickyCookie, withoutSourceCookie } from '../../../src/modules/proxy/source-cookie.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
+import type { ClientAddress } from '../../../src/core/values/network/peer.ts';
+import {
+  Balancer,
+  stickyCookie,
+  withoutSourceCookie,
+} from '../../../src/modules/proxy/balancer.ts';
 import { fetchPlan, sourceTargets } from '../../../src/modules/proxy/fetch-plan.ts';
 import { SourceHealth } from '../../../src/modules/proxy/source-health.ts';
 import { fetchRule, visit } from './fetch-rig.ts';
-import type { ClientAddress } from '../../../src/core/values/network/peer.ts';
 
 const names = ['a', 'b', 'c'] as const;
 

@@ -1,25 +1,24 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { pipeline } from 'node:stream/promises';
 import { text } from 'node:stream/consumers';
+import { pipeline } from 'node:stream/promises';
 import type { TestContext } from 'node:test';
 import type { Body, Reply } from '../../../src/core/http/reply.ts';
 import type { ContentRequest, Fields } from '../../../src/core/http/request.ts';
+import { createLookup } from '../../../src/core/outbound/dns-lookup.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
 import { Failure } from '../../../src/core/values/failure.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
-import { silentLog } from '../../../src/core/report/log.ts';
-import { SourceStatistics } from '../../../src/modules/proxy/source-statistics.ts';
-import { HealthChecks } from '../../../src/modules/proxy/health-checks.ts';
-import { createLookup } from '../../../src/core/outbound/dns-lookup.ts';
-import { createServiceLookup } from '../../../src/modules/proxy/srv-lookup.ts';
-import { SourceNames } from '../../../src/modules/proxy/source-names.ts';
-import { SourceHealth } from '../../../src/modules/proxy/source-health.ts';
-import { createFetcher, type Fetcher } from '../../../src/modules/proxy/fetcher.ts';
 import type { FetchRule } from '../../../src/modules/proxy/fetch-plan.ts';
+import { type Fetcher, createFetcher } from '../../../src/modules/proxy/fetcher.ts';
+import { HealthChecks } from '../../../src/modules/proxy/health-checks.ts';
+import { SourceHealth } from '../../../src/modules/proxy/source-health.ts';
+import { SourceNames, createServiceLookup } from '../../../src/modules/proxy/source-names.ts';
+import { SourceStatistics } from '../../../src/modules/proxy/source-statistics.ts';
+import { testDialler } from '../../core/outbound/sources.ts';
 import { pathOf } from '../../request-path.ts';
 import { someVisitor } from '../../visitor.ts';
-import { testDialler } from '../../core/outbound/sources.ts';
 
 /** A content.fetch rule, by default for `/shop/*`. */
 export function fetchRule(

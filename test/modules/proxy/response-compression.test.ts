@@ -7,7 +7,7 @@ import type { Reply } from '../../../src/core/http/reply.ts';
 import {
   createResponseCompressor,
   responsesCompressedAtOnceMax,
-} from '../../../src/modules/compression/response-compressor.ts';
+} from '../../../src/modules/compression/compressors.ts';
 import { withCompression } from '../../../src/modules/proxy/response-compression.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
 import { startSite } from '../../harness.ts';

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import dgram from 'node:dgram';
 import { once } from 'node:events';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import type { ResolvedAddress } from '../../../src/core/outbound/dns-lookup.ts';
-import { createServiceLookup, type ServiceServer } from '../../../src/modules/proxy/srv-lookup.ts';
 import { fetchPlan } from '../../../src/modules/proxy/fetch-plan.ts';
-import { SourceNames } from '../../../src/modules/proxy/source-names.ts';
+import {
+  type ServiceServer,
+  SourceNames,
+  createServiceLookup,
+} from '../../../src/modules/proxy/source-names.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
 import { fetchRule, replyText, testFetch, visit } from './fetch-rig.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Change } from '../../../src/core/log/change.ts';
-import { TableVersions, changesReadMax } from '../../../src/modules/rendering/table-versions.ts';
+import { TableVersions, changesReadMax } from '../../../src/modules/rendering/page-rows.ts';
 
 test('the version of a table changes with its rows, and with any definition of a table', () => {
   const log: Pick<Change, 'family' | 'id' | 'data'>[] = [];

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { readTraceContext } from '../../../src/modules/telemetry/trace-context.ts';
+import { readTraceContext } from '../../../src/modules/telemetry/telemetry.ts';
 
 const traceId = '0af7651916cd43dd8448eb211c80319c';
 const spanId = 'b7ad6b7169203331';

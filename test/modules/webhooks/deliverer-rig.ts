@@ -1,22 +1,22 @@
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
+import type { BackgroundTasks } from '../../../src/core/background/tasks.ts';
 import type { EventFields } from '../../../src/core/log/events/event.ts';
-import type { Hook } from '../../../src/modules/webhooks/hook.ts';
-import type { JsonObject } from '../../../src/core/values/json/json.ts';
-import { silentLog } from '../../../src/core/report/log.ts';
+import type { FolderClaim } from '../../../src/core/log/folder/folder-claim.ts';
 import { openStore } from '../../../src/core/log/open.ts';
-import { outboundProblem } from '../../../src/core/outbound/problem.ts';
 import type { LoggedDraft, Store } from '../../../src/core/log/store.ts';
-import { secretDraft } from '../../../src/modules/webhooks/operations/hook-family.ts';
-import type { DeliveryAttempt, AttemptResult } from '../../../src/modules/webhooks/attempt.ts';
+import { outboundProblem } from '../../../src/core/outbound/failure.ts';
+import { silentLog } from '../../../src/core/report/log.ts';
+import type { JsonObject } from '../../../src/core/values/json/json.ts';
+import type { AttemptResult, DeliveryAttempt } from '../../../src/modules/webhooks/attempt.ts';
 import { Deliverer } from '../../../src/modules/webhooks/deliverer.ts';
+import type { Hook } from '../../../src/modules/webhooks/hook.ts';
+import { secretDraft } from '../../../src/modules/webhooks/operations/hook-family.ts';
 import type { Report } from '../../../src/modules/webhooks/reports.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';
-import { commit } from '../../core/log/scratch.ts';
-import type { BackgroundTasks } from '../../../src/core/background/tasks.ts';
-import type { FolderClaim } from '../../../src/core/log/folder/folder-claim.ts';
 import { testTasks } from '../../core/background/test-tasks.ts';
+import { commit } from '../../core/log/scratch.ts';
 
 /** Milliseconds. */
 export const hourMs = 3_600_000;

@@ -1,35 +1,46 @@
-import { createRates } from '../../../modules/rates/rates.ts';
+import { type Config, loginProviders } from '../../../core/config/config.ts';
+import type { Store } from '../../../core/log/store.ts';
 import { createExecute } from '../../../core/operations/execute.ts';
-import { requireUnrevoked } from '../../../core/operations/keys/authenticate.ts';
-import type { Config } from '../../../core/config/config.ts';
-import { createHostClient, type HostClient } from '../../../modules/hosts/host-client.ts';
-import { now } from '../../../core/values/clock.ts';
-import type { CacheUse } from '../../../core/report/memory-use.ts';
-import { createConnector, createDialler, type Dialler } from '../../../core/outbound/dialler.ts';
-import { createDocuments } from '../../../modules/docs/documents.ts';
 import { createPublicAnswers } from '../../../core/operations/http/public-answers.ts';
+import {
+  type Authenticate,
+  createAuthenticate,
+  requireUnrevoked,
+} from '../../../core/operations/keys/authenticate.ts';
+import { type Dialler, createConnector, createDialler } from '../../../core/outbound/dialler.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 import { createSite } from '../../../core/pipeline/site.ts';
-import { createDisk, privatePathsOf } from '../../../modules/files/disk.ts';
-import { createAttempt, type DeliveryAttempt } from '../../../modules/webhooks/attempt.ts';
-import { composeAuthenticate, composeSessions, composeVisitors } from './callers.ts';
+import type { CacheUse } from '../../../core/report/memory-use.ts';
+import { newId, now } from '../../../core/values/clock.ts';
 import {
-  composeSite,
-  composeIndexPages,
-  composeUploads,
+  type SessionStore,
+  followerSessions,
+  loggedSessions,
+} from '../../../modules/console/sessions/session-store.ts';
+import { createDocuments } from '../../../modules/docs/documents.ts';
+import { createDisk, privatePathsOf } from '../../../modules/files/disk.ts';
+import { type HostClient, createHostClient } from '../../../modules/hosts/host-client.ts';
+import { type Login, createLogin } from '../../../modules/login/login.ts';
+import type { SourceDiallers } from '../../../modules/proxy/source-diallers.ts';
+import { createRates } from '../../../modules/rates/rates.ts';
+import { type Visitors, createVisitors } from '../../../modules/visitors/visitor.ts';
+import { type DeliveryAttempt, createAttempt } from '../../../modules/webhooks/attempt.ts';
+import {
   composeFieldsAndLines,
+  composeIndexPages,
+  composeSite,
+  composeUploads,
 } from './content.ts';
-import type { AppContext } from './context.ts';
+import type { AppContext, CallerContext } from './context.ts';
 import { composeDrafts } from './drafts.ts';
 import {
-  composeParts,
-  composeOperations,
-  composeRows,
   composeDraftParts,
+  composeOperations,
+  composeParts,
+  composeRows,
   executeParts,
 } from './operations.ts';
-import { composeTracing } from './telemetry.ts';
-import { composeSourceAccess } from './transport.ts';
+import { composeSourceAccess, composeTracing } from './transport.ts';
 
 /** Everything that depends on one configuration; a reload replaces and closes it. */
 export interface AppInstance {
@@ -129,5 +140,55 @@ function hookAttempt(dialler: Dialler, version: string): DeliveryAttempt {
   return createAttempt({
     ...{ dialler, userAgent: `Waymark/${version}`, now },
     monotonicMs: () => performance.now(),
+  });
+}
+
+/** Identifies callers by their keys and sessions. */
+function composeAuthenticate(
+  { auth }: Config,
+  { wrongKeys, keyUses }: CallerContext,
+  keys: SessionStore,
+): Authenticate {
+  const { anonymous, keyRate } = auth;
+  const used = (id: string): void => {
+    keyUses.note(id);
+  };
+  return createAuthenticate({ keys, anonymous, keyRate, wrongKeys, used, now });
+}
+
+/** The sessions of the console; those of people who have signed in by `[login]` end with it. */
+function composeSessions(config: Config, store: Store): SessionStore {
+  const { node } = config;
+  const sessions = node.central === undefined ? loggedSessions(store) : followerSessions(store);
+  return loginProviders(config).length === 0 ? { ...sessions, isLoginOpen: () => false } : sessions;
+}
+
+/** Who visitors are, and their sign-in by a provider, if there is one. */
+function composeVisitors(
+  config: Config,
+  context: Pick<AppContext, 'store' | 'logs'>,
+  diallers: SourceDiallers,
+): { readonly login: Login | undefined; readonly visitors: Visitors } {
+  const { log } = context.logs;
+  const login = composeLogin(config, context, diallers);
+  const loginUser =
+    login &&
+    ((cookie: string | undefined, origin: string) =>
+      login.userOf(cookie, origin.startsWith('https:')));
+  return { login, visitors: createVisitors({ config, loginUser, now, log }) };
+}
+
+/** The sign-in of visitors by a provider, which may be in a private network. */
+function composeLogin(
+  config: Config,
+  { store, logs: { log } }: Pick<AppContext, 'store' | 'logs'>,
+  diallers: SourceDiallers,
+): Login | undefined {
+  const providers = loginProviders(config);
+  if (providers.length === 0) return undefined;
+  return createLogin({
+    ...{ providers, base: config.server.base, store: store.loginSessions },
+    dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
+    ...{ newId, now, log },
   });
 }

@@ -1,33 +1,32 @@
 import { randomBytes } from 'node:crypto';
-import { createAccessGuard, type AccessGuard } from '../../../modules/access/access-guard.ts';
-import { openLinkKeys } from '../../../modules/access/link-keys.ts';
+import { type AccessConfig, type Config, loginProviders } from '../../../core/config/config.ts';
+import type { Store } from '../../../core/log/store.ts';
+import type { Serving } from '../../../core/pipeline/serving.ts';
+import type { SiteParts } from '../../../core/pipeline/site.ts';
+import { newId, now } from '../../../core/values/clock.ts';
+import { type AccessGuard, createAccessGuard } from '../../../modules/access/access-guard.ts';
 import { openNetworkFile } from '../../../modules/access/network-file.ts';
-import { openPasswordFile } from '../../../modules/access/password-file.ts';
-import type { Rates } from '../../../modules/rates/rates.ts';
-import { writeAssetTable } from '../../../modules/assets/operations/asset-table.ts';
-import { createAssetReader } from '../../../modules/assets/asset.ts';
-import { loginProviders, type AccessConfig, type Config } from '../../../core/config/config.ts';
+import { openPasswordFile } from '../../../modules/access/password-hash.ts';
+import { openLinkKeys } from '../../../modules/access/signed-links.ts';
+import { createAssetReader, writeAssetTable } from '../../../modules/assets/asset.ts';
+import { type IndexPages, createIndexPages } from '../../../modules/console/index-pages.ts';
+import type { Disk } from '../../../modules/files/disk.ts';
 import {
+  type HeaderRule,
   createResponseHeaders,
   matchesPattern,
   strictFields,
-  type HeaderRule,
 } from '../../../modules/headers/response-headers.ts';
 import type { Login } from '../../../modules/login/login.ts';
-import { newId, now } from '../../../core/values/clock.ts';
-import { proxyId } from '../../../modules/rules/rule.ts';
 import { createAccessRules } from '../../../modules/logs/access-rules.ts';
-import { createGenericPages } from '../../../modules/rules/pages/generic-pages.ts';
 import { configuredProxies } from '../../../modules/proxy/configured-proxies.ts';
 import type { SourceDiallers } from '../../../modules/proxy/source-diallers.ts';
-import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
-import { createIndexPages, type IndexPages } from '../../../modules/console/index-pages.ts';
-import type { Serving } from '../../../core/pipeline/serving.ts';
+import type { Rates } from '../../../modules/rates/rates.ts';
 import { configuredRedirects, mountRedirects } from '../../../modules/redirects/redirect-lists.ts';
 import { createRewriter } from '../../../modules/redirects/rewrite-source.ts';
-import type { SiteParts } from '../../../core/pipeline/site.ts';
-import type { Disk } from '../../../modules/files/disk.ts';
-import type { Store } from '../../../core/log/store.ts';
+import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
+import { createGenericPages } from '../../../modules/rules/pages/generic-pages.ts';
+import { proxyId } from '../../../modules/rules/rule.ts';
 import type { AppContext, ContentContext } from './context.ts';
 import { type SourceAccess, composeFetch } from './transport.ts';
 

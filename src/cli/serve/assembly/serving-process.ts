@@ -11,8 +11,7 @@ import {
   TokenBuckets,
   type TokenCounter,
 } from '../../../core/fair/token-buckets.ts';
-import type { Notice } from '../../../core/log/shared/entry.ts';
-import type { Notices } from '../../../core/log/shared/notices.ts';
+import type { Notice, Notices } from '../../../core/log/shared/entry.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { createWrongKeys } from '../../../core/operations/keys/authenticate.ts';
 import { createKeyRates } from '../../../core/operations/keys/key-rates.ts';
@@ -27,7 +26,7 @@ import { newId, now, uptimeMs } from '../../../core/values/clock.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { loadForVisitors } from '../../../core/values/lazy-packages.ts';
 import { packageFolder, version } from '../../../core/values/version.ts';
-import { closedRuleWarnings } from '../../../modules/access/closed-rules.ts';
+import { closedRuleWarnings } from '../../../modules/access/narrow-paths.ts';
 import { Passwords } from '../../../modules/access/passwords.ts';
 import { AssetFiles } from '../../../modules/assets/asset-files.ts';
 import { assetKeeping } from '../../../modules/assets/asset-keeper.ts';
@@ -54,8 +53,7 @@ import { scheduledPublishing } from '../../../modules/drafts/operations/schedule
 import { TableHosts } from '../../../modules/hosts/hosts.ts';
 import { KeyUseRecorder } from '../../../modules/keys/key-use-recorder.ts';
 import { createCentralClient } from '../../../modules/nodes/central-client.ts';
-import { nodeMetrics } from '../../../modules/nodes/metrics.ts';
-import { nodeWatching } from '../../../modules/nodes/node-watch.ts';
+import { nodeMetrics, nodeWatching } from '../../../modules/nodes/node-watch.ts';
 import { SourceHealth } from '../../../modules/proxy/source-health.ts';
 import { SourceStatistics } from '../../../modules/proxy/source-statistics.ts';
 import {
@@ -72,9 +70,8 @@ import type {
   CertificateState,
   ConfigurationState,
 } from '../../../modules/status/server-status.ts';
-import { stateVersions } from '../../../modules/status/state-versions.ts';
-import { StateWatcher } from '../../../modules/status/state-watcher.ts';
-import { indexBuilding } from '../../../modules/tables/log/index-builder.ts';
+import { StateWatcher, stateVersions } from '../../../modules/status/state-watcher.ts';
+import { indexBuilding } from '../../../modules/tables/log/index-build.ts';
 import { writeConfiguredTables } from '../../../modules/tables/operations/configured-tables.ts';
 import { type RowChecks, createRowChecks } from '../../../modules/tables/operations/row-checks.ts';
 import { createAnonymousWrites } from '../../../modules/tables/rows/anonymous-writes.ts';

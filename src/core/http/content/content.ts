@@ -1,5 +1,10 @@
+import type { Readable } from 'node:stream';
 import { Failure } from '../../values/failure.ts';
-import { type Reply, discard } from '../reply.ts';
+import { type Reply, discard, withoutFields } from '../reply.ts';
+import type { Fields } from '../request.ts';
+
+/** Content that cannot be read whole, with the failure. */
+const broken = new WeakMap<Readable, Failure>();
 
 /** Bytes of a file that are read at once, by code that needs only a part of them in memory. */
 const chunkBytesMax = 2 ** 20;
@@ -103,4 +108,44 @@ function requireSize(bytes: number, bytesMax: number): void {
     'too_large',
     `The content has more than ${bytesMax} bytes. Fetch it over HTTP, which streams it.`,
   );
+}
+
+/**
+ * Fails the content of a request, for its present or future reader; returns whether there is one
+ * now.
+ */
+export function failBody(body: Readable, failure: Failure): boolean {
+  broken.set(body, failure);
+  return body.listenerCount('error') > 0 && body.emit('error', failure);
+}
+
+/**
+ * Throws the failure of the content of a request, if it has one: to be called right before it is
+ * read, since it may have failed while the request waited.
+ */
+export function requireIntactBody(body: Readable): void {
+  const failure = broken.get(body);
+  if (failure !== undefined) throw failure;
+}
+
+/**
+ * The fields of a request for the page of an error: without preconditions and ranges, which apply
+ * to another page.
+ */
+export function plainGetFields(fields: Fields): Fields {
+  const kept = Object.create(null) as Fields & Record<string, string>;
+  for (const name of ['accept-encoding', 'accept-language']) {
+    const value = fields[name];
+    if (value !== undefined) kept[name] = value;
+  }
+  return kept;
+}
+
+/**
+ * A page that is sent with the status of an error: without validators and Cache-Control, since no
+ * cache may store it as the content of the URL.
+ */
+export function withoutCaching({ status, fields, body, source }: Reply): Reply {
+  const names = ['etag', 'last-modified', 'accept-ranges', 'cache-control'];
+  return { status, fields: withoutFields(fields, ...names), body, source };
 }

@@ -5,9 +5,8 @@ import {
   requestLineBytesMax,
   trailerBytesMax,
 } from '../limits.ts';
-import { beginsMethod } from '../method.ts';
-import { chunkSize, trailerRefusal } from './chunked.ts';
-import { contentFraming, isRequestLine, methodState } from './head.ts';
+import { beginsMethod } from '../request.ts';
+import { chunkSize, contentFraming, isRequestLine, methodState, trailerRefusal } from './head.ts';
 import {
   headerSectionTooLarge,
   methodNotImplemented,

@@ -1,21 +1,20 @@
-import { parseAuthority, type Scheme } from '../../values/network/authority.ts';
+import { Failure } from '../../values/failure.ts';
+import { type Scheme, parseAuthority } from '../../values/network/authority.ts';
 import type { Cidr } from '../../values/network/cidr.ts';
 import type { ClientAddress, Peer } from '../../values/network/peer.ts';
-import { Failure } from '../../values/failure.ts';
-import { requestLineBytesMax } from '../limits.ts';
 import {
+  type RequestPath,
   encodeBytes,
   queryRefusal,
   readRequestPath,
   wholeServer,
-  type RequestPath,
 } from '../../values/path.ts';
-import { isImplemented } from '../method.ts';
+import { requestLineBytesMax } from '../limits.ts';
+import { type Fields, type RequestTarget, isImplemented } from '../request.ts';
+import { tokenSource } from '../syntax.ts';
 import { readFields, requireExpectation, requireFraming } from './fields.ts';
 import { resolveClient } from './forwarded.ts';
 import { methodNotImplemented, requestLineTooLong } from './refusals.ts';
-import type { Fields, RequestTarget } from '../request.ts';
-import { tokenSource } from '../syntax.ts';
 
 /** The head of a request before validation. */
 export interface RequestHead {

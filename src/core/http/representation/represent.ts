@@ -1,9 +1,9 @@
-import { pageFieldNames } from '../content/page-fields.ts';
+import { pageFieldNames } from '../content/page.ts';
 import { formatHttpDate } from '../date.ts';
+import { type ByteRange, type FieldList, type Part, replyField, withoutFields } from '../reply.ts';
+import type { Fields } from '../request.ts';
 import { evaluatePreconditions, ifRangeHolds } from './preconditions.ts';
 import { contentRange, multipartRanges, parseRanges, rangeBytes } from './ranges.ts';
-import { replyField, withoutFields, type ByteRange, type FieldList, type Part } from '../reply.ts';
-import type { Fields } from '../request.ts';
 
 /** The representation of a target, without its content. */
 export interface Representation {

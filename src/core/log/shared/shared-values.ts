@@ -1,7 +1,7 @@
-import type { Databases } from '../databases.ts';
-import type { DeliveryWriter } from './delivery-writer.ts';
-import type { SharedPut } from './entry.ts';
 import type { ClusterTask } from '../../../modules/cluster/log/task-turn.ts';
+import type { Databases } from '../databases.ts';
+import type { SharedPut } from './entry.ts';
+import type { DeliveryWriter } from './shared-log.ts';
 
 const valuePrefix = 'value ';
 

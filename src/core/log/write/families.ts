@@ -1,19 +1,18 @@
-import type { Change, Family } from '../change.ts';
-import { draftStateKey, type SiteDraft } from '../../../modules/drafts/draft.ts';
-import { hookOfSecret, type HookSecret, type StoredHook } from '../../../modules/webhooks/hook.ts';
-import type { ApiKey } from '../../values/key.ts';
-import type { StoredRow } from '../../../modules/tables/row.ts';
-import type { StoredRule } from '../../../modules/rules/rule.ts';
-import type { StoredTable } from '../../../modules/tables/table.ts';
-import { keyOf } from '../encoding.ts';
-import { formerEntries, indexEntryOf } from '../../../modules/rules/log/rule-index.ts';
-import { ruleAssetKeys } from '../../../modules/rules/log/rule-assets.ts';
+import { type SiteDraft, draftStateKey } from '../../../modules/drafts/draft.ts';
 import { ruleAccessKeys } from '../../../modules/rules/log/rule-access.ts';
-import { ruleTimeKeys } from '../../../modules/rules/log/rule-times.ts';
+import { formerEntries, indexEntryOf } from '../../../modules/rules/log/rule-index.ts';
+import { ruleAssetKeys, ruleTimeKeys } from '../../../modules/rules/log/rule-lookups.ts';
+import type { StoredRule } from '../../../modules/rules/rule.ts';
+import type { PlannedRows } from '../../../modules/tables/log/planned-rows.ts';
+import type { StoredRow } from '../../../modules/tables/row.ts';
+import type { StoredTable } from '../../../modules/tables/table.ts';
+import { type HookSecret, type StoredHook, hookOfSecret } from '../../../modules/webhooks/hook.ts';
+import type { ApiKey } from '../../values/key.ts';
+import type { Change, Family } from '../change.ts';
+import { keyOf } from '../encoding.ts';
 import type { Reads } from '../store.ts';
 import { foldDraft, foldHook, foldKey, foldRow, foldRule, foldSecret, foldTable } from './fold.ts';
-import type { DataTexts, PlannedEntries, Transition, PlannedPlaces } from './planned-entries.ts';
-import type { PlannedRows } from '../../../modules/tables/log/planned-rows.ts';
+import type { DataTexts, PlannedEntries, PlannedPlaces, Transition } from './planned-entries.ts';
 
 /** The state that the changes of one decision share while the store plans them. */
 export interface Planning {

@@ -1,22 +1,24 @@
 import { Readable } from 'node:stream';
-import { pageFields } from '../../http/content/page-fields.ts';
-import { noBody, type FieldList, type Reply } from '../../http/reply.ts';
-import { etagListed } from '../../http/representation/preconditions.ts';
-import { isStrictPreferred } from '../../http/representation/prefer.ts';
-import { takeParameter } from '../../http/query.ts';
-import type { Fields, RequestTarget } from '../../http/request.ts';
-import { Failure } from '../../values/failure.ts';
+import { previewToken } from '../../../modules/drafts/draft.ts';
 import { withoutScripts } from '../../../modules/drafts/preview-answer.ts';
-import { previewToken } from '../../../modules/drafts/preview-cookie.ts';
-import { canWrite, type Caller } from '../../values/key.ts';
-import { jsonBytes, jsonDigest } from '../../values/json/prepared-json.ts';
+import type { Allocation, SharedLimit } from '../../fair/shared-limit.ts';
+import { pageFields } from '../../http/content/page.ts';
+import { takeParameter } from '../../http/query.ts';
+import { type FieldList, type Reply, noBody } from '../../http/reply.ts';
+import { isStrictPreferred } from '../../http/representation/negotiation.ts';
+import { etagListed } from '../../http/representation/preconditions.ts';
+import type { Fields, RequestTarget } from '../../http/request.ts';
 import type { Visitor } from '../../http/visitor.ts';
-import { readBodyBytesMax } from '../limits.ts';
-import { operationBodyBytesMax } from '../../server/limits.ts';
-import { authorise } from '../execute.ts';
-import type { Effect, Feed, Operation, OperationResult } from '../operation.ts';
 import { readBody, requirePlain } from '../../pipeline/body.ts';
 import type { Exchange } from '../../pipeline/exchange.ts';
+import type { DraftSite, Serving } from '../../pipeline/serving.ts';
+import { operationBodyBytesMax } from '../../server/limits.ts';
+import { Failure } from '../../values/failure.ts';
+import { jsonBytes, jsonDigest } from '../../values/json/prepared-json.ts';
+import { type Caller, canWrite } from '../../values/key.ts';
+import { authorise } from '../execute.ts';
+import { readBodyBytesMax } from '../limits.ts';
+import type { Effect, Feed, Operation, OperationResult } from '../operation.ts';
 import {
   type Envelope,
   envelopeFromBody,
@@ -25,9 +27,7 @@ import {
   isLinesBody,
   requireNoQuery,
 } from './envelope.ts';
-import type { DraftSite, Serving } from '../../pipeline/serving.ts';
 import { countForPlace } from './operation-rates.ts';
-import type { Allocation, SharedLimit } from '../../fair/shared-limit.ts';
 
 /** A validated request for an operation over HTTP. */
 interface OperationRequest {

@@ -1,11 +1,10 @@
 import { LRUCache } from 'lru-cache';
 import type { PublicFileReplies } from '../../../modules/console/public-files.ts';
-import { pageFields } from '../../http/content/page-fields.ts';
-import type { PublicFile } from '../../http/content/page.ts';
+import { type PublicFile, pageFields } from '../../http/content/page.ts';
 import type { FieldList, Reply } from '../../http/reply.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import { type CacheUse, cacheUse } from '../../report/memory-use.ts';
-import { unpooled } from '../../values/json/unpooled.ts';
+import { unpooled } from '../../values/json/prepared-json.ts';
 import { MIB } from '../../values/units.ts';
 
 /** Public answers of operations in memory, with their compressed forms. */

@@ -1,13 +1,3 @@
-import { cidrsContain, parseCidr } from '../../values/network/cidr.ts';
-import { pageFields } from '../../http/content/page-fields.ts';
-import { preferredType, prefersHtml } from '../../http/representation/negotiation.ts';
-import { noBody, replyField, withoutFields, type FieldList, type Reply } from '../../http/reply.ts';
-import { isRead } from '../../http/request.ts';
-import { withVary } from '../../http/vary.ts';
-import { Failure } from '../../values/failure.ts';
-import type { Caller } from '../../values/key.ts';
-import { metricsType } from '../../report/metrics.ts';
-import { readOnlyReply } from '../../pipeline/source.ts';
 import { answerAsset } from '../../../modules/assets/upload/asset-upload.ts';
 import {
   consoleFile,
@@ -15,17 +5,33 @@ import {
   redirectToConsole,
   refuseServiceWorker,
 } from '../../../modules/console/console.ts';
-import { corsFields } from './cors.ts';
 import { previewLinkReply } from '../../../modules/drafts/preview-answer.ts';
+import { answerMcp } from '../../../modules/mcp/endpoint.ts';
+import type { SharedLimit } from '../../fair/shared-limit.ts';
+import { pageFields } from '../../http/content/page.ts';
+import {
+  type FieldList,
+  type Reply,
+  noBody,
+  replyField,
+  withVary,
+  withoutFields,
+} from '../../http/reply.ts';
+import { preferredType, prefersHtml } from '../../http/representation/negotiation.ts';
+import { type Fields, isRead } from '../../http/request.ts';
 import { readBody } from '../../pipeline/body.ts';
 import type { Exchange } from '../../pipeline/exchange.ts';
-import { authenticateRequest, type IncomingRequest } from '../../pipeline/incoming-request.ts';
 import { contentFailure, failureMember, operationFailure } from '../../pipeline/failures.ts';
-import { answerMcp } from '../../../modules/mcp/endpoint.ts';
-import { contentBegun } from '../../server/send-content.ts';
-import { answerOperation, linkName, operationName } from './operations.ts';
+import { type IncomingRequest, authenticateRequest } from '../../pipeline/incoming-request.ts';
 import type { Serving } from '../../pipeline/serving.ts';
-import type { SharedLimit } from '../../fair/shared-limit.ts';
+import { readOnlyReply } from '../../pipeline/source.ts';
+import { metricsType } from '../../report/metrics.ts';
+import { contentBegun } from '../../server/send-content.ts';
+import { Failure } from '../../values/failure.ts';
+import type { Caller } from '../../values/key.ts';
+import { cidrsContain, parseCidr } from '../../values/network/cidr.ts';
+import type { Operation } from '../operation.ts';
+import { answerOperation, linkName, operationName } from './operations.ts';
 
 /** A validated request below `{base}/svc1`. */
 interface ServiceRequest {
@@ -299,4 +305,37 @@ function isFromLoopback(
 
 function isLoopback(address: string): boolean {
   return cidrsContain(loopback, address);
+}
+
+/**
+ * Returns the CORS fields of an answer (Fetch standard §3.2): pages of the allowed origins may call
+ * the operations that running pages use, and no others. Preflights get the same fields.
+ */
+function corsFields(
+  operation: Operation | undefined,
+  corsOrigins: readonly string[],
+  fields: Fields,
+): FieldList {
+  if (operation?.scope !== 'render' && operation?.forPages !== true) return [];
+  const origin = fields.origin ?? '';
+  const any = corsOrigins.includes('*');
+  // Requests without Origin get the field as well, so that caches store one answer for all.
+  if (!any && !corsOrigins.includes(origin)) return ['Vary', 'Origin'];
+  return [
+    'Access-Control-Allow-Origin',
+    any ? '*' : origin,
+    ...(any ? [] : ['Vary', 'Origin']),
+    'Access-Control-Expose-Headers',
+    'ETag',
+    ...(fields['access-control-request-method'] === undefined
+      ? []
+      : [
+          'Access-Control-Allow-Methods',
+          'GET, POST',
+          'Access-Control-Allow-Headers',
+          'apikey, authorization, content-type, if-none-match',
+          'Access-Control-Max-Age',
+          '86400',
+        ]),
+  ];
 }

@@ -1,12 +1,12 @@
+import type { WorkTurns } from '../../fair/turns.ts';
 import type { Change, RevertibleFamily } from '../../log/change.ts';
+import type { LoggedDraft, Reads, Store } from '../../log/store.ts';
+import type { Problem } from '../../values/failure.ts';
 import type { JsonObject } from '../../values/json/json.ts';
 import type { Scope } from '../../values/key.ts';
-import type { Problem } from '../../values/failure.ts';
-import type { LoggedDraft, Reads, Store } from '../../log/store.ts';
-import type { WorkTurns } from '../../fair/turns.ts';
 import type { Call } from '../operation.ts';
+import type { WriteReport } from './idempotency.ts';
 import type { FieldWrite } from './placement.ts';
-import type { WriteReport } from './commit-once.ts';
 import type { RecordRevert, RevertRequest, RevertSelection } from './revert.ts';
 import type { RecordPart, RecordSchema } from './schema.ts';
 import type { Reader, ShowFields } from './shown.ts';

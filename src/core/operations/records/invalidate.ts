@@ -9,7 +9,6 @@ import {
   authorOf,
   defineOperation,
 } from '../operation.ts';
-import { type WriteReport, commitOnce, keyedRequest, reportResult } from './commit-once.ts';
 import {
   type FamilyCall,
   type RecordFamily,
@@ -18,6 +17,7 @@ import {
   familyFor,
   namedId,
 } from './family.ts';
+import { type WriteReport, commitOnce, keyedRequest, reportResult } from './idempotency.ts';
 import {
   conflictsShownMax,
   historyCharactersMax,

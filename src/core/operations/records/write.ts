@@ -1,28 +1,30 @@
-import { authorVia, mergeFields, type Change, type ChangeAuthor } from '../../log/change.ts';
+import { type Change, type ChangeAuthor, authorVia, mergeFields } from '../../log/change.ts';
+import type { Decision, Reads, StoredVkClaim } from '../../log/store.ts';
 import { Failure } from '../../values/failure.ts';
 import type { JsonObject } from '../../values/json/json.ts';
-import type { Decision, Reads, StoredVkClaim } from '../../log/store.ts';
 import {
-  authorOf,
-  defineOperation,
   type Call,
   type OperationDefinition,
   type OperationResult,
+  authorOf,
+  defineOperation,
 } from '../operation.ts';
 import { requireNoMistakes } from '../problems.ts';
 import {
-  familyFor,
-  fieldsSent,
-  namedId,
   type FamilyCall,
   type RecordFamily,
   type RecordFields,
   type RecordParts,
   type StoredRecord,
+  familyFor,
+  fieldsSent,
+  namedId,
 } from './family.ts';
-import { hasDerivedVk, identifyRequest, isRecentTxn, type RequestIdentity } from './idempotency.ts';
+import { type RequestIdentity, hasDerivedVk, identifyRequest, isRecentTxn } from './idempotency.ts';
+import { invalidateOperation } from './invalidate.ts';
+import { listOperation } from './list.ts';
 import { sentNames } from './placement.ts';
-import { recordEtag, noSuchRecord, recordView, shownMembers } from './read.ts';
+import { noSuchRecord, readOperation, recordEtag, recordView, shownMembers } from './read.ts';
 import { ifSeqProperty, namingMembers, preferMember, recordSchemas, vkMember } from './schema.ts';
 
 /**
@@ -423,4 +425,17 @@ function requireSeq(seq: number, ifSeq: number | undefined, ifMatch: string | un
     `The record has changed and is at seq ${seq} now. Read it again before you edit it.`,
     { field: matches ? 'if_seq' : 'If-Match' },
   );
+}
+
+/** The operations of a record family (docs/design/records.md): insert, edit, read and others. */
+export function recordOperations<Parts extends RecordParts, R extends RecordFields>(
+  family: RecordFamily<Parts, R>,
+): readonly OperationDefinition<Parts>[] {
+  return [
+    insertOperation(family),
+    editOperation(family),
+    readOperation(family),
+    listOperation(family),
+    invalidateOperation(family),
+  ];
 }

@@ -1,4 +1,4 @@
-import { isIdempotent } from '../../http/method.ts';
+import { isIdempotent } from '../../http/request.ts';
 import { KIB } from '../../values/units.ts';
 import type { Connect } from '../connector.ts';
 import type { ConnectionChoice, OutgoingRequest, ResponseHandler } from '../outgoing-request.ts';

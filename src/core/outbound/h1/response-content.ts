@@ -1,5 +1,5 @@
-import { chunkSize } from '../../http/reading/chunked.ts';
 import { chunkLineBytesMax, trailerBytesMax } from '../../http/limits.ts';
+import { chunkSize } from '../../http/reading/head.ts';
 import { tokenSource, trimOws } from '../../http/syntax.ts';
 
 /** Reads the content of a response from the bytes that follow its head (RFC 9112 §6). */

@@ -1,10 +1,51 @@
+import { conditionValuesMax } from '../../../modules/breadcrumbs/limits.ts';
+import { parseQuery } from '../../http/query.ts';
 import type { FieldList } from '../../http/reply.ts';
 import type { Fields } from '../../http/request.ts';
-import type { Json, JsonObject } from '../../values/json/json.ts';
 import type { DeviceClass, Visitor, VisitorNeeds } from '../../http/visitor.ts';
-import type { EvaluationContext } from './evaluation-context.ts';
-import { conditionValuesMax } from '../../../modules/breadcrumbs/limits.ts';
+import type { Json, JsonObject } from '../../values/json/json.ts';
+import {
+  type ComparableAddress,
+  type Networks,
+  comparableAddress,
+} from '../../values/network/networks.ts';
 import type { ClientAddress } from '../../values/network/peer.ts';
+
+/** The visitor and the query that the conditions of one rule are evaluated with, read on demand. */
+export class EvaluationContext {
+  readonly visitor: Visitor;
+  readonly #ruleId: string;
+  readonly #query: string;
+  #parameters: ReadonlyMap<string, ReadonlySet<string>> | undefined;
+  #bucket: number | undefined;
+  /** Null for a visitor without an address. */
+  #address: ComparableAddress | null | undefined;
+
+  constructor(ruleId: string, { visitor, query }: { visitor: Visitor; query: string }) {
+    this.visitor = visitor;
+    this.#ruleId = ruleId;
+    this.#query = query;
+  }
+
+  /** The values of a query parameter. */
+  values(name: string): ReadonlySet<string> {
+    this.#parameters ??= parametersOf(this.#query);
+    return this.#parameters.get(name) ?? none;
+  }
+
+  /** The visitor's bucket for the percentages of this rule, in millionths. */
+  bucket(): number {
+    this.#bucket ??= this.visitor.bucket(this.#ruleId);
+    return this.#bucket;
+  }
+
+  /** Whether the visitor's address is in one of some networks. */
+  isIn(networks: Networks): boolean {
+    this.#address ??= comparableAddress(this.visitor.address) ?? null;
+    return this.#address !== null && networks.contains(this.#address);
+  }
+}
+const none: ReadonlySet<string> = new Set();
 
 /** One parsed condition of an `if`. */
 export interface Condition {
@@ -171,3 +212,14 @@ export function listText(values: Iterable<string>): string {
 }
 
 const shownMax = 8;
+
+function parametersOf(query: string): ReadonlyMap<string, ReadonlySet<string>> {
+  const parameters = new Map<string, Set<string>>();
+  if (query === '') return parameters;
+  for (const { name, value } of parseQuery(query)) {
+    const values = parameters.get(name);
+    if (values === undefined) parameters.set(name, new Set([value]));
+    else values.add(value);
+  }
+  return parameters;
+}

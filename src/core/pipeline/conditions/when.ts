@@ -1,10 +1,9 @@
-import type { FieldList } from '../../http/reply.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../values/json/json.ts';
-import { millionths, type VisitorNeeds } from '../../http/visitor.ts';
-import type { Condition, ConditionVisit } from './condition.ts';
-import { parseConditions } from './table.ts';
-import type { EvaluationContext } from './evaluation-context.ts';
 import { breadcrumbBranchesMax } from '../../../modules/breadcrumbs/limits.ts';
+import type { FieldList } from '../../http/reply.ts';
+import { type VisitorNeeds, millionths } from '../../http/visitor.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../values/json/json.ts';
+import type { Condition, ConditionVisit, EvaluationContext } from './condition.ts';
+import { parseConditions } from './table.ts';
 
 /** One branch of a `when` with its answer. */
 export interface Branch<T> {

@@ -2,14 +2,52 @@ import type { AccessLog } from '../../../modules/logs/access-log.ts';
 import type { LiveAccess } from '../../../modules/status/live-access.ts';
 import { endRequestSpan } from '../../../modules/telemetry/request-span.ts';
 import type { RequestPlace, RequestVisits } from '../../../modules/visits/request-visits.ts';
-import { prefetchPurpose } from '../../http/prefetch.ts';
 import type { Reply } from '../../http/reply.ts';
-import type { AccessEntry } from '../../report/access-entry.ts';
+import { prefetchPurpose } from '../../http/request.ts';
+import { needsUser } from '../../http/visitor.ts';
+import type { AccessDetails, AccessEntry } from '../../report/access-entry.ts';
 import type { RequestMetrics } from '../../report/request-metrics.ts';
 import type { TraceSpan } from '../../report/trace.ts';
-import type { Arrived, Exchange } from '../exchange.ts';
-import type { Moment } from '../serving.ts';
-import { RequestDetails } from './request-details.ts';
+import type { Arrived, Exchange, RequestBody } from '../exchange.ts';
+import { acceptRequest } from '../incoming-request.ts';
+import type { Moment, Serving } from '../serving.ts';
+
+/** Finds the values of a request that only some access logs show; begins before its content. */
+class RequestDetails {
+  readonly #asked: Arrived;
+  readonly #tls: string | undefined;
+  #bytesIn = 0;
+  #sourceMs: number | undefined;
+
+  constructor(asked: Arrived, body?: RequestBody) {
+    this.#asked = asked;
+    const { tls } = asked.peer;
+    // Now, because a closed connection no longer knows it.
+    this.#tls = tls?.getProtocol() ?? undefined;
+    if (body === undefined) return;
+    // A listener of `data` would begin to read the content, which nobody may want.
+    const push = body.push.bind(body);
+    body.push = (chunk: unknown, encoding?: BufferEncoding) => {
+      if (Buffer.isBuffer(chunk)) this.#bytesIn += chunk.length;
+      return push(chunk, encoding);
+    };
+  }
+
+  /** To be called when a source has answered, with the time that it took. */
+  readonly sourceAnswered = (ms: number): void => {
+    this.#sourceMs = ms;
+  };
+
+  /** The values so far. It never rejects. */
+  async found(serving: Serving): Promise<AccessDetails> {
+    return {
+      tls: this.#tls,
+      bytesIn: this.#bytesIn,
+      sourceMs: this.#sourceMs,
+      user: await userOf(serving, this.#asked),
+    };
+  }
+}
 
 /** Characters of a malformed request line in the access log. */
 const refusedLineCharactersMax = 200;
@@ -252,4 +290,15 @@ function refusedHead(head: string): RefusedHead {
 function shortened(text: string): string {
   if (text.length <= refusedLineCharactersMax) return text;
   return `${text.slice(0, refusedLineCharactersMax)}…`;
+}
+
+/** The name of the signed-in user of a request; undefined for a request that is refused. */
+async function userOf(serving: Serving, asked: Arrived): Promise<string | undefined> {
+  try {
+    const visitor = serving.visitors.visitorOf(acceptRequest(serving, asked));
+    await visitor.prepare(needsUser);
+    return visitor.signedInUser()?.name;
+  } catch {
+    return undefined;
+  }
 }

@@ -2,7 +2,7 @@ import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import type { SwitchedProtocol } from '../../../modules/proxy/fetcher.ts';
 import type { SharedLimit } from '../../fair/shared-limit.ts';
-import { countPassedBytes } from '../../outbound/passed-bytes.ts';
+import { countPassedBytes } from '../../outbound/connection.ts';
 import { fieldText, statusLine } from '../../pipeline/response-head.ts';
 import type { ClientAddress } from '../../values/network/peer.ts';
 import { linger } from './refusal.ts';

@@ -5,11 +5,11 @@ import {
   trailerBytesMax,
 } from '../../http/limits.ts';
 import { KIB, MIB } from '../../values/units.ts';
-import { EndedStreams } from './ended-streams.ts';
-import { type Frame, FrameReader } from './frame-reader.ts';
 import {
   ConnectionError,
   type ErrorName,
+  type Frame,
+  FrameReader,
   errorCodes,
   flags,
   frameHeadBytes,
@@ -24,11 +24,16 @@ import {
 } from './frames.ts';
 import { HpackDecoder, HpackError } from './hpack/decoder.ts';
 import { http2FrameBytesMax, http2TinyPieceBytes, http2WindowBytes } from './limits.ts';
-import { parsePriority } from './priority.ts';
-import { ReceiveWindow } from './receive-window.ts';
+import { ReceiveWindow, type SharedBytes } from './receive-window.ts';
 import { type Http2RequestHead, areTrailers, readRequestHead } from './request-head.ts';
-import type { SharedBytes } from './shared-bytes.ts';
-import { type BytesTaken, type EncodedHead, Stream, joinedHead } from './stream.ts';
+import {
+  type BytesTaken,
+  type EncodedHead,
+  EndedStreams,
+  Stream,
+  joinedHead,
+  parsePriority,
+} from './stream.ts';
 
 /** Open requests of one connection, and of all connections. */
 export const http2ConcurrentStreamsMax = 100;

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import { failBody } from '../../http/content/broken-content.ts';
+import { failBody } from '../../http/content/content.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
 import { headerSectionTooLarge, requestLineTooLong } from '../../http/reading/refusals.ts';
 import { noBody } from '../../http/reply.ts';
@@ -18,8 +18,8 @@ import { peerOf } from '../listening/accept.ts';
 import { queuedBytes } from '../listening/node-internals.ts';
 import { type Counted, Http2Connection } from './connection.ts';
 import { http2JoinedBytesMax } from './limits.ts';
+import { SharedBytes } from './receive-window.ts';
 import type { Http2RequestHead } from './request-head.ts';
-import { SharedBytes } from './shared-bytes.ts';
 import { StreamExchange } from './stream-exchange.ts';
 import type { BytesTaken, Stream, StreamReader } from './stream.ts';
 import { upgradeOf } from './upgraded-stream.ts';

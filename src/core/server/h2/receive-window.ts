@@ -1,6 +1,25 @@
 import { MIB } from '../../values/units.ts';
 import { initialWindow } from './frames.ts';
-import type { SharedBytes } from './shared-bytes.ts';
+
+/** A number of bytes that the connections of a process share. */
+export class SharedBytes {
+  #free: number;
+
+  constructor(bytes: number) {
+    this.#free = bytes;
+  }
+
+  /** Takes a number of bytes; false if there are not enough. */
+  take(bytes: number): boolean {
+    if (bytes > this.#free) return false;
+    this.#free -= bytes;
+    return true;
+  }
+
+  free(bytes: number): void {
+    this.#free += bytes;
+  }
+}
 
 /** … and at most, for all requests of a connection that sends as fast as the server reads. */
 export const http2WindowBytesMax = 4 * MIB;

@@ -4,8 +4,7 @@ import { type FieldList, type Reply, discard, replyField } from '../../http/repl
 import { hasBody } from '../../pipeline/body.ts';
 import { ClientGone } from '../../pipeline/client-gone.ts';
 import type { Arrival, Exchange, MessageHead, Prepared, Sent } from '../../pipeline/exchange.ts';
-import type { Cancellation } from '../../values/cancellation.ts';
-import type { Failure } from '../../values/failure.ts';
+import type { Cancellation, Failure } from '../../values/failure.ts';
 import type { Peer } from '../../values/network/peer.ts';
 import { KIB } from '../../values/units.ts';
 import { sendContent } from '../send-content.ts';

@@ -1,6 +1,44 @@
-import { errorCodes, type ErrorName } from './frames.ts';
+import { splitList } from '../../http/syntax.ts';
+import { type ErrorName, errorCodes } from './frames.ts';
 import { http2WindowBytes } from './limits.ts';
-import { defaultPriority, type Priority } from './priority.ts';
+
+/** The priority of an answer that the client says nothing about (§4.1, §4.2). */
+const defaultPriority: Priority = { urgency: 3, isIncremental: false };
+
+/** Longer values say nothing that matters here. */
+const valueCharactersMax = 256;
+
+/** Values that were read before: browsers send few different ones. */
+const priorities = new Map<string, Priority>();
+const prioritiesMax = 100;
+
+/** Streams that ended lately, which a client may still name in a frame. */
+export const http2EndedStreamsMax = 256;
+
+/** The streams of a connection that ended last, with who reset them. */
+export class EndedStreams {
+  readonly #ids: number[] = [];
+  readonly #resetBy: Stream['resetBy'][] = [];
+  /** The place of the next one: the oldest is overwritten. */
+  #next = 0;
+
+  add(id: number, resetBy: Stream['resetBy']): void {
+    this.#ids[this.#next] = id;
+    this.#resetBy[this.#next] = resetBy;
+    this.#next = (this.#next + 1) % http2EndedStreamsMax;
+  }
+
+  /** Who reset a stream, undefined if nobody did; `unknown` if it ended long ago. */
+  resetBy(id: number): Stream['resetBy'] | 'unknown' {
+    const size = this.#ids.length;
+    // The newest first: a stream that was refused again is there twice.
+    for (let back = 1; back <= size; back += 1) {
+      const at = (this.#next - back + size) % size;
+      if (this.#ids[at] === id) return this.#resetBy[at];
+    }
+    return 'unknown';
+  }
+}
 
 /** The part of the server that answers a stream. */
 export interface StreamReader {
@@ -220,3 +258,28 @@ export class Stream {
 }
 
 const nothing = Buffer.alloc(0);
+
+/** When an answer is sent, beside others of its connection (RFC 9218 §4). */
+interface Priority {
+  /** 0 comes first, 7 last. */
+  readonly urgency: number;
+  /** Whether the client uses parts of the answer: it then shares the connection with others. */
+  readonly isIncremental: boolean;
+}
+
+/** Reads the value of Priority; unknown and malformed parameters have no effect (§4). */
+export function parsePriority(value: string | undefined): Priority {
+  if (value === undefined || value.length > valueCharactersMax) return defaultPriority;
+  const known = priorities.get(value);
+  if (known !== undefined) return known;
+  let { urgency, isIncremental } = defaultPriority;
+  for (const member of splitList(value, ',') ?? []) {
+    const [, digit] = /^u=([0-7])(?:;|$)/.exec(member) ?? [];
+    if (digit !== undefined) urgency = Number(digit);
+    const [, said] = /^i(?:=\?([01]))?(?:;|$)/.exec(member) ?? [];
+    if (/^i(?:;|$)/.test(member) || said !== undefined) isIncremental = said !== '0';
+  }
+  const parsed = { urgency, isIncremental };
+  if (priorities.size < prioritiesMax) priorities.set(value, parsed);
+  return parsed;
+}

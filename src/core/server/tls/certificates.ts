@@ -13,10 +13,10 @@ import type { Log } from '../../report/log.ts';
 import type { Metric } from '../../report/metrics.ts';
 import { unknownAddress } from '../../values/network/peer.ts';
 import { peerOf } from '../listening/accept.ts';
-import { certificateState } from './certificate-states.ts';
 import {
   type LoadedCertificate,
   certificateNames,
+  certificateState,
   loadAcmeCertificate,
   loadCertificate,
   protocolOptions,

@@ -1,15 +1,20 @@
 import { constants } from 'node:crypto';
-import { createSecureContext, type SecureContext, type SecureContextOptions } from 'node:tls';
+import { type SecureContext, type SecureContextOptions, createSecureContext } from 'node:tls';
 import type { AcmeStore } from '../../../modules/acme/acme-store.ts';
+import type { CertificateState } from '../../../modules/status/server-status.ts';
 import type { Certificate } from '../../config/config.ts';
 import {
-  parseKeyPair,
-  readKeyPair,
   type KeyPair,
   type RefusedPair,
+  parseKeyPair,
+  readKeyPair,
 } from '../../config/key-pair.ts';
 import { tlsSection } from '../../config/section.ts';
 import { Failure } from '../../values/failure.ts';
+
+/** Certificates on demand that server.status shows. */
+const onDemandShownMax = 100;
+const onDemandSection = 'tls: acme_on_demand ';
 
 /** A certificate of the ini file or of ACME, with the pair in use. */
 export interface LoadedCertificate {
@@ -110,5 +115,36 @@ export function certificateNames(current: ActivePair | undefined): readonly stri
   const listed = current?.pair.certificate.subjectAltName ?? '';
   return [...listed.matchAll(/(?:^|, )(DNS|IP Address):([^,"\s]+)/g)].map(
     ([, kind = '', name = '']) => (kind !== 'DNS' && name.includes(':') ? `[${name}]` : name),
+  );
+}
+
+/** The state of a certificate; `store` has that at the ACME server. */
+export async function certificateState(
+  { section, current, problem, files, host = '' }: Omit<LoadedCertificate, 'read' | 'placeOf'>,
+  store: Pick<AcmeStore, 'state'> | undefined,
+): Promise<CertificateState> {
+  const certificate = current?.pair.certificate;
+  const isOnDemand = section.startsWith(onDemandSection);
+  return {
+    section,
+    names: certificate === undefined && isOnDemand ? [host] : certificateNames(current),
+    issuer: certificate?.issuer.replaceAll('\n', ', ') ?? null,
+    valid_from: certificate?.validFromDate.toISOString() ?? null,
+    valid_until: certificate?.validToDate.toISOString() ?? null,
+    problem,
+    acme: files === undefined ? ((await store?.state(host)) ?? null) : null,
+  };
+}
+
+/** The certificates of `acme_on_demand` that clients asked for last, as they are stored. */
+export async function loadOnDemandCertificates(
+  store: AcmeStore,
+): Promise<readonly LoadedCertificate[]> {
+  const used = [...(await store.onDemand.hosts())].toSorted((one, other) => other[1] - one[1]);
+  return Promise.all(
+    used.slice(0, onDemandShownMax).map(async ([host]) => ({
+      ...(await loadAcmeCertificate(host, store)),
+      section: `${onDemandSection}${host}`,
+    })),
   );
 }

@@ -4,7 +4,7 @@ import type { ProxyClaims } from '../../../modules/visitors/visitor.ts';
 import type { Allocation } from '../../fair/shared-limit.ts';
 import type { SharedLimits } from '../../fair/shared-limits.ts';
 import { type Reply, discard } from '../../http/reply.ts';
-import { isStrictPreferred } from '../../http/representation/prefer.ts';
+import { isStrictPreferred } from '../../http/representation/negotiation.ts';
 import type { Fields } from '../../http/request.ts';
 import type { Visitor } from '../../http/visitor.ts';
 import { countForPlace } from '../../operations/http/operation-rates.ts';
@@ -18,11 +18,9 @@ import { jsonPieces } from '../../values/json/prepared-json.ts';
 import { type Caller, canWrite } from '../../values/key.ts';
 import { MIB } from '../../values/units.ts';
 import { operationBodyBytesMax } from '../limits.ts';
-import { WebSocketMessage } from './message.ts';
+import { UnfinishedMessage, WebSocketMessage, corkForTurn, sendPieces } from './message.ts';
 import { type ContentPacket, contentPacket } from './packet.ts';
-import { corkForTurn, sendPieces } from './send-pieces.ts';
 import { Subscriptions } from './subscriptions.ts';
-import { UnfinishedMessage } from './unfinished.ts';
 
 /** Unsent bytes to a client; with more, the server closes its websocket with 1013. */
 export const socketBufferedBytesMax = 4 * MIB;

@@ -9,7 +9,7 @@ import { Failure, type FailureCode } from '../../values/failure.ts';
 import { jsonPieces } from '../../values/json/prepared-json.ts';
 import type { Caller } from '../../values/key.ts';
 import { MIB } from '../../values/units.ts';
-import { sendPieces } from './send-pieces.ts';
+import { sendPieces } from './message.ts';
 
 export const socketSubscriptionsMax = 64;
 

@@ -1,5 +1,4 @@
 import { createHash } from 'node:crypto';
-import { unpooled } from './unpooled.ts';
 
 /** A JSON value with its text, which is created once. */
 export class PreparedJson {
@@ -117,4 +116,15 @@ export function preparedFor<T extends object>(make: (owner: T) => unknown) {
     }
     return json;
   };
+}
+
+/**
+ * Copies bytes out of Node's buffer pool, for keeping them: a small buffer of the pool keeps the
+ * whole pool buffer in memory. Bytes with memory of their own are returned unchanged.
+ */
+export function unpooled(bytes: Buffer): Buffer {
+  if (bytes.buffer.byteLength === bytes.length) return bytes;
+  const own = Buffer.allocUnsafeSlow(bytes.length);
+  bytes.copy(own);
+  return own;
 }

@@ -1,29 +1,33 @@
-import { assetTable, assetFields, isAssetName, isDigest, type Asset } from '../asset.ts';
-import type { ReceivedFile } from '../asset-files.ts';
-import { assetType } from '../asset-type.ts';
-import type { Call, OperationResult } from '../../../core/operations/operation.ts';
-import { pageFields } from '../../../core/http/content/page-fields.ts';
-import { takeParameter } from '../../../core/http/query.ts';
-import { noBody, type Reply } from '../../../core/http/reply.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
 import { clientName } from '../../../core/fair/shared-limit.ts';
-import type { Caller } from '../../../core/values/key.ts';
-import { downloadByHash, hashInPath, type AssetRequest } from './asset-by-hash.ts';
+import { pageFields } from '../../../core/http/content/page.ts';
+import { takeParameter } from '../../../core/http/query.ts';
+import { type Reply, noBody } from '../../../core/http/reply.ts';
+import { outcomeMembers } from '../../../core/operations/http/operations.ts';
+import type { Call, OperationResult } from '../../../core/operations/operation.ts';
 import { requirePlain } from '../../../core/pipeline/body.ts';
 import {
-  authenticateRequest,
   type IncomingRequest,
+  authenticateRequest,
 } from '../../../core/pipeline/incoming-request.ts';
-import { outcomeMembers } from '../../../core/operations/http/operations.ts';
-import { receiveContent, tooLarge, uploads } from './upload-content.ts';
+import type { Serving } from '../../../core/pipeline/serving.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import type { Caller } from '../../../core/values/key.ts';
+import type { ReceivedFile } from '../asset-files.ts';
+import { assetType } from '../asset-type.ts';
+import { type Asset, assetFields, assetTable, isAssetName, isDigest } from '../asset.ts';
 import {
-  contentRangeOf,
-  expectedDigests,
+  type AssetRequest,
   type ExpectedDigests,
   type UploadRange,
-} from './upload-fields.ts';
-import type { Serving } from '../../../core/pipeline/serving.ts';
+  contentRangeOf,
+  downloadByHash,
+  expectedDigests,
+  hashInPath,
+  receiveContent,
+  tooLarge,
+  uploads,
+} from './upload-content.ts';
 
 /** The operations whose scopes an upload and a download need, as refusals name them. */
 const putName = 'svc1.asset.put';

@@ -1,15 +1,27 @@
-import { open as openFile, readdir, readFile, rm } from 'node:fs/promises';
+import { openSync } from 'node:fs';
+import {
+  type FileHandle,
+  mkdir,
+  open as openFile,
+  open,
+  readFile,
+  readdir,
+  rm,
+  writeFile,
+} from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Database, RootDatabase } from 'lmdb';
-import { Failure } from '../../../core/values/failure.ts';
+import { openShared, transactSync } from '../../../core/log/environment.ts';
 import {
+  errorReason,
   inspectDataFile,
   prepareFolder,
-  errorReason,
 } from '../../../core/log/folder/data-folder.ts';
 import { silenceDiskFullErrors } from '../../../core/log/folder/full-disk.ts';
-import { openShared, transactSync } from '../../../core/log/environment.ts';
-import { contentFolder, createContentFiles } from './files.ts';
+import { Failure } from '../../../core/values/failure.ts';
+
+/** The name of the folder of content files in the cache folder. */
+export const contentFolder = 'content';
 
 /** The version of the layout below. A cache of another version is deleted. */
 const schemaVersion = '2';
@@ -169,4 +181,64 @@ export async function prepareCache(folder: string): Promise<void> {
  */
 export async function settleCache(folder: string): Promise<void> {
   await markCacheFolder(folder, 'closed').catch(() => undefined);
+}
+
+/** The content files of responses, named by their ids. */
+export interface ContentFiles {
+  write(id: string, content: Buffer): Promise<void>;
+  /** Creates a file for content that is still arriving. */
+  create(id: string): Promise<FileHandle>;
+  /** Opens a file for reading: a descriptor, or undefined if it does not exist. */
+  open(id: string): number | undefined;
+  /** Deletes files; ignores those that do not exist. */
+  remove(ids: readonly string[]): Promise<void>;
+  /** The ids of all files. */
+  list(): Promise<readonly string[]>;
+}
+
+/** Content files in subfolders named by the last two characters of their ids. */
+export function createContentFiles(folder: string): ContentFiles {
+  const folderOf = (id: string): string => join(folder, id.slice(-2));
+  const pathOf = (id: string): string => join(folderOf(id), id);
+
+  async function create(id: string): Promise<FileHandle> {
+    try {
+      return await open(pathOf(id), 'wx+', 0o600);
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+      await mkdir(folderOf(id), { recursive: true, mode: 0o700 });
+      return open(pathOf(id), 'wx+', 0o600);
+    }
+  }
+
+  return {
+    create,
+    async write(id, content) {
+      const handle = await create(id);
+      try {
+        await writeFile(handle, content);
+      } catch (error) {
+        // The capacity would not count an incomplete file.
+        await rm(pathOf(id), { force: true });
+        throw error;
+      } finally {
+        await handle.close();
+      }
+    },
+    open(id) {
+      try {
+        return openSync(pathOf(id), 'r');
+      } catch {
+        return undefined;
+      }
+    },
+    async remove(ids) {
+      await Promise.all(ids.map((id) => rm(pathOf(id), { force: true })));
+    },
+    async list() {
+      const folders = await readdir(folder).catch(() => []);
+      const lists = await Promise.all(folders.map((name) => readdir(join(folder, name))));
+      return lists.flat();
+    },
+  };
 }

@@ -6,8 +6,13 @@ import { writeErrorOf } from '../../../core/log/folder/full-disk.ts';
 import { KIB } from '../../../core/values/units.ts';
 import type { CacheCounts, CachePurge } from '../cache-admin.ts';
 import { cacheTouchedSeconds } from '../limits.ts';
-import { type CacheDatabases, openCacheDatabases } from './environment.ts';
-import { type ContentFiles, contentFolder, createContentFiles } from './files.ts';
+import {
+  type CacheDatabases,
+  type ContentFiles,
+  contentFolder,
+  createContentFiles,
+  openCacheDatabases,
+} from './environment.ts';
 import { RecordStore, type TransactionTotals, sizeOf } from './record-store.ts';
 import {
   type CacheEntry,

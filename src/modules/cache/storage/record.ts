@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { CachePurge } from '../cache-admin.ts';
 import type { CacheDatabases } from './environment.ts';
-import { isSpellingOf } from './spelling.ts';
 
 /** A URL as a key of LMDB, whose keys end at 1,978 bytes. */
 const cacheUrlKeyCharactersMax = 1_800;
@@ -128,4 +127,23 @@ export function purgesSince(
     if (text === undefined || isSelected(JSON.parse(text) as CachePurge, entry)) purges += 1;
   }
   return purges;
+}
+
+/**
+ * The primary key of a response (RFC 9111 §2): its URL as the client sent it. Behind the canonical
+ * URL and a space, which no URL contains, if the two differ: a purge of the canonical URL then
+ * finds all of its spellings side by side.
+ */
+export function spelledUrl(url: string, sentUrl: string): string {
+  return url === sentUrl ? url : `${url} ${sentUrl}`;
+}
+
+/** The URL as the client sent it, of such a key. */
+export function sentUrlOfKey(key: string): string {
+  return key.slice(key.indexOf(' ') + 1);
+}
+
+/** Whether such a key is that of a canonical URL, in any spelling. */
+function isSpellingOf(key: string, url: string): boolean {
+  return key.startsWith(url) && (key.length === url.length || key[url.length] === ' ');
 }

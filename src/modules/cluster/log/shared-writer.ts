@@ -3,14 +3,17 @@ import { packClaim } from '../../../core/log/claims.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { transact } from '../../../core/log/environment.ts';
 import { commitBatchBytesMax, commitBatchMax } from '../../../core/log/limits.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
 import {
   type EntryContent,
   type Notice,
   emptyContent,
   encodeEntry,
 } from '../../../core/log/shared/entry.ts';
-import type { SharedLog } from '../../../core/log/shared/shared-log.ts';
+import type {
+  DeliveryWriter,
+  PutDelivery,
+  SharedLog,
+} from '../../../core/log/shared/shared-log.ts';
 import { sharedPlace } from '../../../core/log/shared/shared-place.ts';
 import type { DecidedWrite, LogWriter } from '../../../core/log/write/commit.ts';
 import type { WritePlan } from '../../../core/log/write/write-plan.ts';

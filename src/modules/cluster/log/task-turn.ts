@@ -1,6 +1,6 @@
 import { pause } from '../../../core/background/retry-loop.ts';
 import type { Databases } from '../../../core/log/databases.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
+import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/shared-log.ts';
 import { Failure } from '../../../core/values/failure.ts';
 
 /** How often a node that has a task of the cluster, such as deliveries, shows that it does it … */

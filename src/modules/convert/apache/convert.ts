@@ -1,20 +1,29 @@
-import { errorsNearest, htpasswdNote } from '../nearest.ts';
 import { Conversion, type Converted, type IniSection } from '../conversion.ts';
-import { allOf, lastOf, type Directive } from '../directive.ts';
-import { extensionsOf } from '../patterns.ts';
 import {
+  type Directive,
+  allOf,
+  errorsNearest,
+  extensionsOf,
+  htpasswdNote,
+  lastOf,
+} from '../directive.ts';
+import { readNone, withIncluded } from '../include.ts';
+import {
+  type FieldWish,
   addAccess,
   addFields,
   addMount,
   addProxy,
   writeFields,
-  type FieldWish,
 } from '../sections.ts';
-import { expiresField, headerField } from './fields.ts';
-import { readNone, withIncluded } from '../include.ts';
-import { parseApache } from './parse.ts';
-import { convertRedirect, convertRewrites, type Rewritten } from './redirects.ts';
-import { leaveUnknown, type ApacheSite } from './site.ts';
+import {
+  type Rewritten,
+  convertRedirect,
+  convertRewrites,
+  expiresField,
+  headerField,
+} from './redirects.ts';
+import { type ApacheSite, leaveUnknown, parseApache } from './site.ts';
 
 /**
  * Converts a configuration of Apache: virtual hosts, or the directives of an `.htaccess`. Throws

@@ -1,6 +1,6 @@
-import { errorsNearest } from '../nearest.ts';
 import { Conversion, type Converted } from '../conversion.ts';
-import { allOf, lastOf, type Directive } from '../directive.ts';
+import { type Directive, allOf, errorsNearest, lastOf } from '../directive.ts';
+import { readNone } from '../include.ts';
 import {
   convertBasicAuth,
   convertClientAuth,
@@ -11,9 +11,8 @@ import {
   convertRedirect,
   convertRespond,
 } from './handlers.ts';
-import { readNone } from '../include.ts';
-import { parseCaddyfile, type CaddyBlock } from './parse.ts';
-import { leaveUnknown, placed, withVariables, type CaddySite } from './site.ts';
+import { type CaddyBlock, parseCaddyfile } from './parse.ts';
+import { type CaddySite, leaveUnknown, placed, withVariables } from './site.ts';
 
 interface Address {
   readonly scheme: 'http' | 'https';

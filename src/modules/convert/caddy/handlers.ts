@@ -1,6 +1,7 @@
-import { redirectNearest } from '../nearest.ts';
-import { allOf, lastOf, type Directive } from '../directive.ts';
+import { type Directive, allOf, lastOf, redirectNearest } from '../directive.ts';
 import {
+  type FieldWish,
+  type ProxyWish,
   addAccess,
   addAnswer,
   addExactProxy,
@@ -10,11 +11,15 @@ import {
   addRedirect,
   addRefusal,
   writeFields,
-  type FieldWish,
-  type ProxyWish,
 } from '../sections.ts';
-import { redirectTarget } from './placeholders.ts';
-import { fieldOf, leaveUnknown, placed, withVariables, type CaddySite } from './site.ts';
+import {
+  type CaddySite,
+  fieldOf,
+  leaveUnknown,
+  placed,
+  redirectTarget,
+  withVariables,
+} from './site.ts';
 
 /** `header [matcher] …`: fields of answers. */
 export function convertHeader(site: CaddySite, directive: Directive): void {

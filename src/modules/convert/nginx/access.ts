@@ -1,11 +1,27 @@
-import { htpasswdNote } from '../nearest.ts';
-import { allOf, type Directive } from '../directive.ts';
-import { extensionsOf, globOf, patternsOf } from '../patterns.ts';
-import { addAccess, everyAddress, type AccessWish } from '../sections.ts';
-import { forwardOf, isAuthLocation } from './auth-request.ts';
+import {
+  type Directive,
+  allOf,
+  extensionsOf,
+  globOf,
+  htpasswdNote,
+  lastOf,
+  patternsOf,
+} from '../directive.ts';
+import { type AccessWish, addAccess, addRate, everyAddress } from '../sections.ts';
 import { convertClientCertificates } from './client-certificates.ts';
-import { effective, type NginxSite } from './site.ts';
-import { nearest } from './words.ts';
+import { targetOf } from './proxies.ts';
+import { type NginxSite, copiesOfRequest, effective, effectiveAll, nearest } from './site.ts';
+
+/** Directives about how often clients may ask, which this file converts. */
+export const rateDirectives: readonly string[] = [
+  ...['limit_req', 'limit_req_zone', 'limit_req_status', 'limit_req_log_level'],
+];
+
+/** Fields of the request that are like those that Waymark sends to a `forward`. */
+const sentAnyway: ReadonlySet<string> = new Set([
+  ...['host', 'connection', 'content-length', 'x-real-ip', 'x-forwarded-for', 'x-forwarded-proto'],
+  ...['x-forwarded-host', 'x-forwarded-uri', 'x-forwarded-method', 'accept', 'cookie'],
+]);
 
 /** Directives about who may see something, which this file converts. */
 export const accessDirectives: readonly string[] = [
@@ -14,7 +30,7 @@ export const accessDirectives: readonly string[] = [
 ];
 
 /** A location with the paths that it answers; undefined paths cannot be expressed. */
-export interface NginxLocation {
+interface NginxLocation {
   readonly directive: Directive;
   readonly block: readonly Directive[];
   readonly outer: readonly (readonly Directive[])[];
@@ -54,7 +70,7 @@ function hasAccess(block: readonly Directive[]): boolean {
 }
 
 /** The locations of a block, and those inside of them. */
-export function placesIn(
+function placesIn(
   locations: readonly Directive[],
   outer: NginxLocation['outer'],
 ): readonly NginxLocation[] {
@@ -85,7 +101,7 @@ function pathsOfRegex(text: string): readonly string[] | undefined {
  * Whether a location is below the path of another one, and does not inherit its directives: it has
  * some of its own, as `isOwn` says, or is not inside.
  */
-export function isOutside(
+function isOutside(
   inner: NginxLocation,
   place: NginxLocation,
   isOwn: (block: readonly Directive[]) => boolean,
@@ -184,4 +200,147 @@ function leaveAccess(
   for (const one of block.filter(({ name }) => names.includes(name))) {
     conversion.leave(one, nearest[one.name] ?? '');
   }
+}
+
+/** Another server that decides, in the words of `[access.<name>]`. */
+interface Forward {
+  readonly forward: string;
+  readonly copy: readonly string[];
+}
+
+/**
+ * The `forward` and `copy` of the `auth_request` that counts in a block; undefined for none, and
+ * for one that is left.
+ */
+function forwardOf(site: NginxSite, block: readonly Directive[]): Forward | undefined {
+  const { conversion } = site;
+  const asked = effective(site, block, 'auth_request');
+  const [uri = 'off'] = asked?.words ?? [];
+  if (asked === undefined || uri === 'off') return undefined;
+  const servers = [block, ...site.outer];
+  const locations = servers.flatMap((one) => allOf(one, 'location'));
+  const location = locations.find(({ words }) => words.at(-1) === uri);
+  const pass = lastOf(location?.block ?? [], 'proxy_pass');
+  const target = pass && targetOf(site, pass);
+  const [source, ...others] = target?.sources ?? [];
+  if (location === undefined || source === undefined || others.length > 0) {
+    conversion.leave(asked, nearest.auth_request ?? '');
+    return undefined;
+  }
+  leaveSentFields(site, location.block ?? []);
+  conversion.note(
+    asked,
+    `a visitor gets the answer of ${source} unless it is 2xx: nginx answers 401 and 403 itself`,
+  );
+  const copy = copiesOf(site, block);
+  return { forward: source + (target?.uri === '' ? uri : (target?.uri ?? '')), copy };
+}
+
+/** Whether a location answers `auth_request` alone, and no client. */
+export function isAuthLocation(server: readonly Directive[], { words, block }: Directive): boolean {
+  const isInternal = lastOf(block ?? [], 'internal') !== undefined;
+  return isInternal && asksFor(server, words.at(-1) ?? '');
+}
+
+function asksFor(block: readonly Directive[], uri: string): boolean {
+  return block.some(({ name, words, block: inner = [] }) => {
+    return (name === 'auth_request' && words[0] === uri) || asksFor(inner, uri);
+  });
+}
+
+/** Leaves the fields for the other server that Waymark does not send. */
+function leaveSentFields({ conversion }: NginxSite, block: readonly Directive[]): void {
+  for (const one of allOf(block, 'proxy_set_header')) {
+    if (sentAnyway.has(one.words[0]?.toLowerCase() ?? '')) continue;
+    conversion.leave(
+      one,
+      'X-Forwarded-Method, -Proto, -Host and -Uri, which `forward` sends: the address of that ' +
+        'server for `forward_auth` of Caddy or Traefik reads them',
+    );
+  }
+}
+
+/**
+ * The fields of the answer of the other server that an application gets under their own names.
+ * Leaves the variables that become something else.
+ */
+function copiesOf(site: NginxSite, block: readonly Directive[]): readonly string[] {
+  const copied = [...copiesOfRequest(site, block)];
+  return effectiveAll(site, block, 'auth_request_set').flatMap((one) => {
+    const name = copied.find(({ words }) => words[1] === one.words[0])?.words[0];
+    if (name !== undefined) return [name];
+    site.conversion.leave(one, '`copy`, which keeps the names of fields');
+    return [];
+  });
+}
+
+/** A `limit_req_zone`. */
+interface Zone {
+  readonly by: string;
+  readonly rate: string;
+}
+
+/**
+ * Converts `limit_req` of a server and its locations to `[rate.<name>]` sections. Of the blocks of
+ * nginx the innermost one counts, and in Waymark all sections that match: so a section leaves out
+ * the paths of the locations that have rates of their own.
+ */
+export function convertRates(site: NginxSite, block: readonly Directive[]): void {
+  const places = placesIn(allOf(block, 'location'), [block, ...site.outer]);
+  const own = places.filter((one) => hasRates(one.block));
+  const outer = [block, ...site.outer].find(hasRates);
+  if (outer !== undefined) {
+    const except = own.flatMap(({ paths = [] }) => paths);
+    limit(site, { paths: ['/*'], except }, { block: outer, outer: site.outer });
+  }
+  for (const place of own) {
+    const inner = own.filter((one) => isOutside(one, place, hasRates));
+    const except = inner.flatMap(({ paths = [] }) => paths);
+    limit(site, { paths: place.paths, except }, place);
+  }
+}
+
+function hasRates(block: readonly Directive[]): boolean {
+  return lastOf(block, 'limit_req') !== undefined;
+}
+
+function limit(
+  site: NginxSite,
+  { paths, except }: { readonly paths: NginxLocation['paths']; readonly except: readonly string[] },
+  { block, outer }: Pick<NginxLocation, 'block' | 'outer'>,
+): void {
+  const { conversion } = site;
+  for (const directive of allOf(block, 'limit_req')) {
+    const words = new Map(
+      directive.words.map((word) => [word.split('=')[0] ?? '', word.split('=')[1] ?? '']),
+    );
+    const zone = zoneOf(words.get('zone') ?? '', [block, ...outer]);
+    if (zone === undefined || paths === undefined) {
+      conversion.leave(directive, nearest.limit_req ?? '');
+      continue;
+    }
+    const more = words.get('burst');
+    if (more !== undefined && !words.has('nodelay')) {
+      conversion.note(directive, 'Waymark answers requests of the burst at once, without a delay');
+    }
+    // nginx lets one request pass, and the burst besides.
+    const burst = String(Number(more ?? 0) + 1);
+    const status = effective({ outer }, block, 'limit_req_status')?.words[0] ?? '503';
+    addRate(site, { paths, except, ...zone, burst, status }, directive);
+  }
+}
+
+/** The zone that has a name; undefined for one whose key or rate cannot be expressed. */
+function zoneOf(name: string, blocks: readonly (readonly Directive[])[]): Zone | undefined {
+  const zones = blocks.flatMap((one) => allOf(one, 'limit_req_zone'));
+  const words = zones.find((one) =>
+    one.words.some((word) => word.startsWith(`zone=${name}:`)),
+  )?.words;
+  const [key = '', ...others] = words ?? [];
+  const [, count, unit] = /^rate=(\d+)r\/([sm])$/.exec(others.at(-1) ?? '') ?? [];
+  const field = /^\$http_(\w+)$/.exec(key)?.[1]?.replaceAll('_', '-');
+  const isAddress = key === '$binary_remote_addr' || key === '$remote_addr';
+  const by = isAddress ? 'address' : field === undefined ? undefined : `field:${field}`;
+  if (by === undefined || count === undefined || unit === undefined) return undefined;
+  return { by, rate: `${count}/${unit}` };
 }

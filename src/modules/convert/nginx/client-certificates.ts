@@ -1,7 +1,6 @@
-import { allOf, lastOf, type Directive } from '../directive.ts';
+import { type Directive, allOf, lastOf } from '../directive.ts';
 import { addAccess } from '../sections.ts';
-import { effective, type NginxSite } from './site.ts';
-import { nearest } from './words.ts';
+import { type NginxSite, effective, nearest } from './site.ts';
 
 /** Directives about the certificates of clients, which this file converts. */
 export const clientCertificateDirectives: readonly string[] = [

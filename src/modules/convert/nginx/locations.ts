@@ -1,6 +1,14 @@
-import { phpNearest, redirectNearest } from '../nearest.ts';
-import { allOf, lastOf, type Directive } from '../directive.ts';
-import { extensionsOf, globOf, patternsOf, type PathPattern } from '../patterns.ts';
+import {
+  type Directive,
+  type PathPattern,
+  allOf,
+  extensionsOf,
+  globOf,
+  lastOf,
+  patternsOf,
+  phpNearest,
+  redirectNearest,
+} from '../directive.ts';
 import {
   addAnswer,
   addFields,
@@ -9,11 +17,10 @@ import {
   addRefusal,
   addRewrite,
 } from '../sections.ts';
-import { accessDirectives, hidesDotFiles } from './access.ts';
+import { accessDirectives, hidesDotFiles, rateDirectives } from './access.ts';
 import { refusesOthers } from './client-certificates.ts';
-import { rateDirectives } from './rates.ts';
 import { addProxyOf, proxyDirectives } from './proxies.ts';
-import { effective, fieldsOf, leaveOthers, type NginxSite } from './site.ts';
+import { type NginxSite, effective, fieldsOf, leaveOthers } from './site.ts';
 import { redirectTarget } from './variables.ts';
 
 /** Directives of a location that are read here. */

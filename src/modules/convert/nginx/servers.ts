@@ -1,14 +1,22 @@
-import { errorsNearest } from '../nearest.ts';
 import type { Conversion } from '../conversion.ts';
-import { allOf, lastOf, type Directive } from '../directive.ts';
+import { type Directive, allOf, errorsNearest, lastOf } from '../directive.ts';
 import { addFields, addRedirect } from '../sections.ts';
-import { accessDirectives, convertAccess } from './access.ts';
-import { isAuthLocation } from './auth-request.ts';
+import {
+  accessDirectives,
+  convertAccess,
+  convertRates,
+  isAuthLocation,
+  rateDirectives,
+} from './access.ts';
 import { clientCertificateDirectives, refusesOthers } from './client-certificates.ts';
-import { convertRates, rateDirectives } from './rates.ts';
-import { convertLocation, convertReturn, convertRewrite, errorFolder } from './locations.ts';
-import type { Locations } from './locations.ts';
-import { fieldsOf, leaveOthers, type NginxSite } from './site.ts';
+import {
+  type Locations,
+  convertLocation,
+  convertReturn,
+  convertRewrite,
+  errorFolder,
+} from './locations.ts';
+import { type NginxSite, fieldsOf, leaveOthers } from './site.ts';
 import { redirectTarget } from './variables.ts';
 
 /** A `server` of nginx: where it listens, and its names. */

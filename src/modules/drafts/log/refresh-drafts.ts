@@ -1,7 +1,4 @@
-import { isRevertible, type Change } from '../../../core/log/change.ts';
-import { changeInDraft, isDrafted, type DraftedFamily, type SiteDraft } from '../draft.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import type { StoredTable } from '../../tables/table.ts';
+import { type Change, isRevertible } from '../../../core/log/change.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import {
   historyKey,
@@ -10,34 +7,37 @@ import {
   keyOf,
   storedJson,
 } from '../../../core/log/encoding.ts';
-import { familyProjection, type FamilyProjection } from '../../../core/log/write/families.ts';
+import type {
+  DraftPlace,
+  DraftedRecord,
+  DraftedRecordName,
+  Reads,
+  TableCounts,
+} from '../../../core/log/store.ts';
+import { type FamilyProjection, familyProjection } from '../../../core/log/write/families.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
 import {
   DataTexts,
   PlannedEntries,
-  PlannedPlaces,
   type PlannedEntry,
+  PlannedPlaces,
 } from '../../../core/log/write/planned-entries.ts';
+import { Failure } from '../../../core/values/failure.ts';
 import { PlannedRows } from '../../tables/log/planned-rows.ts';
-import { createDraftsReads, draftRecordKey } from './drafts-reads.ts';
-import type {
-  DraftedRecord,
-  DraftedRecordName,
-  DraftPlace,
-  Reads,
-  TableCounts,
-} from '../../../core/log/store.ts';
+import type { StoredTable } from '../../tables/table.ts';
+import { type DraftedFamily, type SiteDraft, changeInDraft, isDrafted } from '../draft.ts';
 import {
+  type DraftEntry,
+  type LayeredName,
   draftEnd,
   draftEntryKey,
   draftEntryValue,
   draftPrefix,
   isLayered,
   removeOfDraft,
-  type DraftEntry,
-  type LayeredName,
 } from './draft-entries.ts';
 import { createDraftReads, markKey } from './draft-reads.ts';
+import { createDraftsReads, draftRecordKey } from './draft-store.ts';
 import { addDraftCounts } from './layered-database.ts';
 
 /** What a draft changes of a record, as `draftrecord` has it. */

@@ -6,7 +6,7 @@ import {
   commitOnce,
   keyedRequest,
   reportResult,
-} from '../../../core/operations/records/commit-once.ts';
+} from '../../../core/operations/records/idempotency.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';

@@ -1,41 +1,41 @@
-import type { StaticInput } from '../../../core/values/json/static.ts';
-import { isRevertible, type RevertibleFamily, type ToolUse } from '../../../core/log/change.ts';
-import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Config } from '../../../core/config/config.ts';
-import { hasScope, type Scope } from '../../../core/values/key.ts';
-import { draftStates, waitingSchedule, type SiteDraft } from '../draft.ts';
-import { parseNamedMoment, type NamedMoment } from '../../../core/values/time.ts';
-import { openDraftNamed } from '../log/draft-store.ts';
+import { type RevertibleFamily, type ToolUse, isRevertible } from '../../../core/log/change.ts';
+import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import { draftSeen, openDraftSeen, reportReader, type ReportReader } from '../bounds.ts';
 import { authorise } from '../../../core/operations/execute.ts';
+import { type Call, authorOf, defineOperation } from '../../../core/operations/operation.ts';
 import {
+  type KeyedRequest,
+  type WriteReport,
   commitOnce,
   keyedRequest,
   namedFirst,
   reportResult,
-  type WriteReport,
-} from '../../../core/operations/records/commit-once.ts';
-import type { KeyedRequest } from '../../../core/operations/records/idempotency.ts';
+} from '../../../core/operations/records/idempotency.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
 import {
+  type Reader,
   differingNames,
   fieldVersions,
-  type Reader,
 } from '../../../core/operations/records/shown.ts';
-import { vkMember } from '../../../core/operations/records/schema.ts';
-import { authorOf, defineOperation, type Call } from '../../../core/operations/operation.ts';
-import { draftProperty, scheduleSchema, type DraftParts } from './drafts.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import type { StaticInput } from '../../../core/values/json/static.ts';
+import { type Scope, hasScope } from '../../../core/values/key.ts';
+import { type NamedMoment, parseNamedMoment } from '../../../core/values/time.ts';
+import { type ReportReader, draftSeen, openDraftSeen, reportReader } from '../bounds.ts';
+import { type SiteDraft, draftStates, waitingSchedule } from '../draft.ts';
+import { openDraftNamed } from '../log/draft-store.ts';
+import { type DraftParts, draftProperty, scheduleSchema } from './drafts.ts';
 import { momentCharactersMax, publishInlineRecordsMax, publishListedMax } from './limits.ts';
 import {
+  type ConflictResolution,
+  type DraftedVersions,
+  type PublishPlan,
   familiesOf,
   labelOf,
   planPublish,
   requireConfirmed,
-  type DraftedVersions,
-  type PublishPlan,
-  type ConflictResolution,
 } from './publish-plan.ts';
 import { requireWritableRows, versionsShown } from './row-access.ts';
 

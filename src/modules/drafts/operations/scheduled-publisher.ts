@@ -3,7 +3,7 @@ import type { Config } from '../../../core/config/config.ts';
 import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
 import { backgroundPollMs } from '../../../core/log/limits.ts';
 import type { Store } from '../../../core/log/store.ts';
-import type { WriteReport } from '../../../core/operations/records/commit-once.ts';
+import type { WriteReport } from '../../../core/operations/records/idempotency.ts';
 import type { Log } from '../../../core/report/log.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import { type Scope, boundScopes, boundsOf, hasScope } from '../../../core/values/key.ts';

@@ -1,42 +1,42 @@
 import { createHash } from 'node:crypto';
 import type { RevertibleFamily } from '../../../core/log/change.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
-import { hasScope, type Caller } from '../../../core/values/key.ts';
-import { foldRows } from '../../../core/log/write/fold.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import { draftSeen, reportReader } from '../bounds.ts';
+import { foldRows } from '../../../core/log/write/fold.ts';
 import { authorise } from '../../../core/operations/execute.ts';
 import { authorOf, defineOperation } from '../../../core/operations/operation.ts';
 import {
+  type WriteReport,
   commitOnce,
   keyedRequest,
   namedFirst,
   reportResult,
-  type WriteReport,
-} from '../../../core/operations/records/commit-once.ts';
+} from '../../../core/operations/records/idempotency.ts';
 import { invalidateInlineRowsMax } from '../../../core/operations/records/limits.ts';
 import {
-  planRevert,
   type Folding,
   type RecordRevert,
+  planRevert,
 } from '../../../core/operations/records/revert.ts';
+import { vkMember } from '../../../core/operations/records/schema.ts';
 import {
+  type Reader,
   differingNames,
   fieldVersions,
-  type Reader,
 } from '../../../core/operations/records/shown.ts';
-import { vkMember } from '../../../core/operations/records/schema.ts';
-import { draftProperty, type DraftParts } from './drafts.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
+import { type Caller, hasScope } from '../../../core/values/key.ts';
+import { draftSeen, reportReader } from '../bounds.ts';
+import { type DraftParts, draftProperty } from './drafts.ts';
 import { publishListedMax } from './limits.ts';
+import { labelOf } from './publish-plan.ts';
 import {
+  type PublishRequest,
   doneOf,
   doneThen,
   publishDoneSchema,
   writeScopes,
-  type PublishRequest,
 } from './publish.ts';
-import { labelOf } from './publish-plan.ts';
 import { draftedFamilies, requireWritableRows, versionsShown } from './row-access.ts';
 
 /** How a record that was changed since the publication is resolved. */

@@ -1,14 +1,24 @@
+import { rename, rm, stat } from 'node:fs/promises';
+import { join } from 'node:path';
 import type { Database } from 'lmdb';
 import type { Change } from '../../../core/log/change.ts';
-import type { Databases } from '../../../core/log/databases.ts';
-import { transactSync } from '../../../core/log/environment.ts';
-import { latestAttempt } from '../../webhooks/log/attempts.ts';
-import { dueOf, nOf, queueOf } from '../../webhooks/log/delivery-keys.ts';
+import { type Databases, openDatabases, openEnvironment } from '../../../core/log/databases.ts';
 import { storedJson } from '../../../core/log/encoding.ts';
+import { transactSync } from '../../../core/log/environment.ts';
+import { dataFile, isMissing, lockFile } from '../../../core/log/folder/data-folder.ts';
 import { isKeyUse } from '../../../core/log/key-uses.ts';
-import { isLoginEntry } from '../../login/stored-sessions.ts';
 import { copyBatchEntries } from '../../../core/log/limits.ts';
+import { isLoginEntry } from '../../login/stored-sessions.ts';
+import { syncPath } from '../../upkeep/backup.ts';
+import { latestAttempt } from '../../webhooks/log/attempts.ts';
+import { dueOf, nOf, queueOf } from '../../webhooks/log/deliveries.ts';
 import { entryOfSeq, putLostEntries } from './outbox-entries.ts';
+
+/** The folder inside a data folder in which a node copies the log of its centre again. */
+export const copyFolder = '.copy';
+
+/** The file in it that says that the copy is complete. */
+export const completeMark = 'complete';
 
 /** The databases that belong to the node and not to the log that it copies. */
 const ownDatabases = ['node', 'outbox', 'outboxvk'] as const satisfies readonly (keyof Databases)[];
@@ -108,4 +118,44 @@ function carry<Name extends Exclude<keyof Databases, 'environment'>>(
     return false;
   };
   while (!transactSync(target.environment, carrySome));
+}
+
+/**
+ * Replaces the data of a folder by a complete copy inside it (docs/design/nodes.md), if there is
+ * one; resolves to whether there was. The caller has claimed the folder. Repeating it after a crash
+ * completes it.
+ */
+export async function replaceWithCopy(folder: string): Promise<boolean> {
+  const copy = join(folder, copyFolder);
+  if (!(await isThere(join(copy, completeMark)))) return false;
+  if (await isThere(join(copy, dataFile))) {
+    await carryInto(copy, folder);
+    await syncPath(join(copy, dataFile));
+    await rm(join(folder, lockFile), { force: true });
+    await rename(join(copy, dataFile), join(folder, dataFile));
+    await syncPath(folder);
+  }
+  await rm(copy, { recursive: true, force: true });
+  return true;
+}
+
+async function isThere(path: string): Promise<boolean> {
+  try {
+    await stat(path);
+    return true;
+  } catch (error) {
+    if (isMissing(error)) return false;
+    throw error;
+  }
+}
+
+async function carryInto(copy: string, folder: string): Promise<void> {
+  const [from, to] = [openEnvironment(folder), openEnvironment(copy)];
+  try {
+    const source = transactSync(from, () => openDatabases(from));
+    const target = transactSync(to, () => openDatabases(to));
+    carryOver(source, target);
+  } finally {
+    await Promise.all([from.close(), to.close()]);
+  }
 }

@@ -1,12 +1,11 @@
-import { branchOutcomes } from '../../breadcrumbs/branches.ts';
-import { breadcrumbOf } from '../../breadcrumbs/breadcrumb.ts';
-import { redirectStatuses } from '../../breadcrumbs/destination.ts';
-import { breadcrumbStart } from '../../breadcrumbs/resolve.ts';
-import type { Problem } from '../../../core/values/failure.ts';
-import { isJsonObject, type Json } from '../../../core/values/json/json.ts';
-import { nearestName } from '../../../core/values/nearest.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import type { Call } from '../../../core/operations/operation.ts';
+import type { Problem } from '../../../core/values/failure.ts';
+import { type Json, isJsonObject } from '../../../core/values/json/json.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
+import { branchOutcomes } from '../../breadcrumbs/branches.ts';
+import { breadcrumbOf, redirectStatuses } from '../../breadcrumbs/breadcrumb.ts';
+import { breadcrumbStart } from '../../breadcrumbs/resolve.ts';
 import type { StoredRule } from '../rule.ts';
 import { rulesAtTime } from '../valid-rules.ts';
 import type { ViewConfig } from './rule-view.ts';

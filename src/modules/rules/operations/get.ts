@@ -1,21 +1,21 @@
 import { defineOperation } from '../../../core/operations/operation.ts';
 import {
+  type PageParts,
   contentPlace,
   placeInput,
   siteFor,
   visibleRule,
   winningRule,
-  type PageParts,
 } from './page-lookup.ts';
+import { publicRule } from './rule-schema.ts';
 import {
   preparedContent,
   preparedEnginedata,
   preparedServerFields,
   renderAnswer,
   renderRule,
-} from './rendered-rule.ts';
-import { publicRule } from './rule-schema.ts';
-import { renderView } from './rule-view.ts';
+  renderView,
+} from './rule-view.ts';
 
 /** userinterface.get: the public fields of the rule that answers at an origin and path. */
 export const getRule = defineOperation({

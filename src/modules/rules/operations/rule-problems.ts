@@ -1,16 +1,16 @@
-import { nearestName } from '../../../core/values/nearest.ts';
-import type { PrivatePlace } from '../../../core/values/network/unix-socket.ts';
-import { isJsonObject, type Json, type JsonObject } from '../../../core/values/json/json.ts';
-import { servicePath } from '../../../core/values/path.ts';
-import { Failure, type Problem, type ProblemReason } from '../../../core/values/failure.ts';
-import { storedMomentMs } from '../../../core/values/time.ts';
-import { accessOf, ruleKinds, unknownSection, type Rule } from '../rule.ts';
-import { urlAddressProblem } from '../../../core/outbound/address.ts';
 import { problemsMax } from '../../../core/operations/limits.ts';
 import { unknownField } from '../../../core/operations/problems.ts';
-import { mergeEnginedata } from './enginedata-placement.ts';
+import { urlAddressProblem } from '../../../core/outbound/address.ts';
+import { Failure, type Problem, type ProblemReason } from '../../../core/values/failure.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
+import type { PrivatePlace } from '../../../core/values/network/unix-socket.ts';
+import { servicePath } from '../../../core/values/path.ts';
+import { storedMomentMs } from '../../../core/values/time.ts';
+import { type Rule, accessOf, ruleKinds, unknownSection } from '../rule.ts';
 import { enginedataProblems } from './enginedata.ts';
 import { fieldDefinitions, limitOf, ruleHeaderRefusal } from './fields.ts';
+import { mergeEnginedata } from './placement.ts';
 
 /** The parts that the checks of a page rule need. */
 export interface RuleChecks {

@@ -1,48 +1,53 @@
-import type { AccessGuard } from '../../access/access-guard.ts';
-import type { Asset, AssetReader } from '../../assets/asset.ts';
-import type { AssetPages } from '../../assets/asset-pages.ts';
-import { explainRender, explainHops, withBranches } from '../../breadcrumbs/explain.ts';
-import { renderWhenOf } from '../../breadcrumbs/render-when.ts';
-import { breadcrumbReply } from '../../breadcrumbs/reply.ts';
+import { type Reply, withVary } from '../../../core/http/reply.ts';
+import { type ContentRequest, type Fields, isRead } from '../../../core/http/request.ts';
+import type { Precedence } from '../../../core/pipeline/precedence.ts';
 import {
-  resolveVisit,
-  type BreadcrumbHop,
-  type ResolvedBreadcrumb,
-} from '../../breadcrumbs/resolve.ts';
-import type { CountVisit } from '../../breadcrumbs/visit-counter.ts';
-import type { Reply } from '../../../core/http/reply.ts';
-import { isRead, type ContentRequest, type Fields } from '../../../core/http/request.ts';
-import { withVary } from '../../../core/http/vary.ts';
-import { failureFrom, type Failure } from '../../../core/values/failure.ts';
-import type { FoundRule } from '../rule.ts';
-import { accessOf, proxyName, ruleName, type Rule, type StoredRule } from '../rule.ts';
-import type { GenericPages } from './generic-pages.ts';
-import { explainRuleAccess, guardedRule, requireHops } from '../../access/guarded.ts';
-import { pageStatus, type StoredPages } from './stored-pages.ts';
-import { allowedMethods, forwardsMethod } from '../../proxy/fetch-plan.ts';
-import type { Fetcher } from '../../proxy/fetcher.ts';
-import { mayRender, type RenderedPages, type RowReader } from '../../rendering/rendered-pages.ts';
-import {
-  candidatesOf,
-  findRule,
-  explainCandidates,
-  silentCandidatesOf,
-  explainSilent,
-  winnerOf,
-} from '../find.ts';
-import type { RuleReader } from '../valid-rules.ts';
-import {
+  type ContentSource,
+  type ExpectedReply,
+  type ExplainedReply,
   type ReplyOrPromise,
-  readOnlyReply,
   explainReadOnly,
   optionsReply,
+  readOnlyReply,
   replyOrFailure,
-  type ExplainedReply,
-  type ExpectedReply,
-  type ContentSource,
 } from '../../../core/pipeline/source.ts';
-import type { Precedence } from '../../../core/pipeline/precedence.ts';
+import { type Failure, failureFrom } from '../../../core/values/failure.ts';
+import type { AccessGuard } from '../../access/access-guard.ts';
+import { explainRuleAccess, guardedRule, requireHops } from '../../access/guarded.ts';
+import type { AssetPages } from '../../assets/asset-pages.ts';
+import type { Asset, AssetReader } from '../../assets/asset.ts';
+import { renderWhenOf } from '../../breadcrumbs/branches.ts';
+import { explainHops, explainRender, withBranches } from '../../breadcrumbs/explain.ts';
+import { breadcrumbReply } from '../../breadcrumbs/reply.ts';
+import {
+  type BreadcrumbHop,
+  type ResolvedBreadcrumb,
+  resolveVisit,
+} from '../../breadcrumbs/resolve.ts';
+import type { CountVisit } from '../../breadcrumbs/visit-counter.ts';
+import { allowedMethods, forwardsMethod } from '../../proxy/fetch-plan.ts';
+import type { Fetcher } from '../../proxy/fetcher.ts';
+import { type RenderedPages, type RowReader, mayRender } from '../../rendering/rendered-pages.ts';
+import {
+  candidatesOf,
+  explainCandidates,
+  explainSilent,
+  findRule,
+  silentCandidatesOf,
+  winnerOf,
+} from '../find.ts';
+import {
+  type FoundRule,
+  type Rule,
+  type StoredRule,
+  accessOf,
+  proxyName,
+  ruleName,
+} from '../rule.ts';
+import type { RuleReader } from '../valid-rules.ts';
+import type { GenericPages } from './generic-pages.ts';
 import { withHeaderNote, withRuleHeaders } from './rule-headers.ts';
+import { type StoredPages, pageStatus } from './stored-pages.ts';
 
 /** The rule that replies, and how. */
 interface FoundReply {

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto';
+import { type Page, replyWithPage } from '../../../core/http/content/page-reply.ts';
+import { pageFields } from '../../../core/http/content/page.ts';
+import { type FieldList, type Reply, withoutFields } from '../../../core/http/reply.ts';
+import { utf8Type } from '../../../core/http/representation/mediatype.ts';
+import type { ContentRequest } from '../../../core/http/request.ts';
+import { unpooled } from '../../../core/values/json/prepared-json.ts';
 import { withCodings } from '../../compression/compressed-reply.ts';
 import type { Compressors } from '../../compression/compressors.ts';
 import type { CompressiblePage } from '../../compression/page-compressor.ts';
-import { replyWithPage, type Page } from '../../../core/http/content/page-reply.ts';
-import { utf8Type } from '../../../core/http/representation/mediatype.ts';
-import { pageFields } from '../../../core/http/content/page-fields.ts';
-import { withoutFields, type FieldList, type Reply } from '../../../core/http/reply.ts';
-import type { ContentRequest } from '../../../core/http/request.ts';
-import { unpooled } from '../../../core/values/json/unpooled.ts';
 import type { FoundRule, Rule, RuleContent, StoredRule } from '../rule.ts';
 
 /** Replies with the content of page rules. */

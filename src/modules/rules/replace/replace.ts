@@ -1,32 +1,33 @@
-import { Failure, failureFrom } from '../../../core/values/failure.ts';
-import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
-import { ruleKinds, type Rule } from '../rule.ts';
-import type { StaticInput } from '../../../core/values/json/static.ts';
 import type { WorkTurns } from '../../../core/fair/turns.ts';
 import type { Decision, LoggedDraft, Reads } from '../../../core/log/store.ts';
 import { authorise } from '../../../core/operations/execute.ts';
 import { listRowsDefault } from '../../../core/operations/limits.ts';
 import {
-  authorOf,
-  defineOperation,
   type Call,
   type OperationResult,
+  authorOf,
+  defineOperation,
 } from '../../../core/operations/operation.ts';
 import {
-  familyFor,
   type RecordFamily,
   type StoredRecord,
+  familyFor,
 } from '../../../core/operations/records/family.ts';
 import {
   commitOnce,
+  earlierClaim,
   keyedRequest,
   namedFirst,
   reportResult,
-} from '../../../core/operations/records/commit-once.ts';
-import { earlierClaim } from '../../../core/operations/records/idempotency.ts';
+} from '../../../core/operations/records/idempotency.ts';
 import { readPage } from '../../../core/operations/records/list.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
 import { readInTurns, turnsOf } from '../../../core/operations/turns.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
+import { type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
+import type { StaticInput } from '../../../core/values/json/static.ts';
+import { type RuleParts, ruleFamily } from '../operations/rule-family.ts';
+import { type Rule, ruleKinds } from '../rule.ts';
 import {
   findCharactersMax,
   replacedCharactersMax,
@@ -34,8 +35,7 @@ import {
   searchedRecordsMax,
   withCharactersMax,
 } from './replace-limits.ts';
-import { replacedParts, replacer, type ReplaceIn } from './replacement.ts';
-import { ruleFamily, type RuleParts } from '../operations/rule-family.ts';
+import { type ReplaceIn, replacedParts, replacer } from './replacement.ts';
 
 const name = 'svc1.userinterface.replace';
 const text = { type: 'string' } as const;

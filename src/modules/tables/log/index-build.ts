@@ -1,12 +1,26 @@
+import type { Task } from '../../../core/background/tasks.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import { backgroundPollMs } from '../../../core/log/limits.ts';
 import type { IndexBuild, Reads, RowStep, Store, TableCounts } from '../../../core/log/store.ts';
 import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import type { Log } from '../../../core/report/log.ts';
 import { comparedValue } from '../row.ts';
 import { type StoredTable, type TableIndexes, tableIndexes } from '../table.ts';
-import { indexKey, keyPrefix, prefixEnd, wordKey } from './index-key.ts';
-import { buildKey, packWord, searchIndex, startedBuild } from './row-entries.ts';
-import { rowWords } from './words.ts';
+import {
+  buildKey,
+  indexKey,
+  keyPrefix,
+  packWord,
+  prefixEnd,
+  rowWords,
+  searchIndex,
+  startedBuild,
+  wordKey,
+} from './index-key.ts';
+
+/** How many rows are built between two lines of the log. */
+const rowsPerReport = 100_000;
 
 /** Rows that one transaction adds to an index that is being built: a request waits for it. */
 export const indexBuildRowsMax = 2_000;
@@ -176,4 +190,43 @@ export function refreshWords({ meta, table, tablecount, indexbuild }: Databases)
     const build = startedBuild(definition.name, searchIndex, rows);
     indexbuild.putSync(buildKey(definition.name, searchIndex), JSON.stringify(build));
   }
+}
+
+interface BuilderParts {
+  readonly store: Pick<Store, 'buildIndexes' | 'seq' | 'waitForRows'>;
+  readonly log: Log;
+}
+
+/**
+ * Builds the indexes of tables while a server runs: continues what an earlier process has begun,
+ * and builds what later changes of tables need.
+ */
+export function indexBuilding(parts: BuilderParts): Task {
+  const { store } = parts;
+  return {
+    name: 'index_builder',
+    title: 'The building of indexes',
+    async run(signal, well) {
+      while (!signal.aborted) {
+        // A change during the build may need another one.
+        const seq = store.seq();
+        await buildIndexes(parts, signal);
+        well();
+        await store.waitForRows(seq, signal, backgroundPollMs);
+      }
+    },
+  };
+}
+
+async function buildIndexes({ store, log }: BuilderParts, signal: AbortSignal): Promise<void> {
+  let [reported, rowsReported] = ['', 0];
+  await store.buildIndexes(signal, (build) => {
+    const { table, index, done, of, isComplete } = build;
+    const name = index === '' ? `the text search of ${table}` : `the index ${index} of ${table}`;
+    if (isComplete) log.info({ table, rows: done }, `Built ${name}.`);
+    else if (reported !== name || done - rowsReported >= rowsPerReport) {
+      log.info({ table, rows: done, of }, `Building ${name}.`);
+      [reported, rowsReported] = [name, done];
+    }
+  });
 }

@@ -1,11 +1,27 @@
 import { hash } from 'node:crypto';
+import type { IndexBuild } from '../../../core/log/store.ts';
 import {
   type ExactNumber,
   decimalOf,
   doublesOf,
   isExactNumber,
 } from '../../../core/values/json/exact-number.ts';
-import { type Scalar, rankOf } from '../row.ts';
+import { type Row, type Scalar, rankOf } from '../row.ts';
+
+/** Characters of a field that text search reads … */
+const searchedCharactersMax = 100_000;
+
+/** … words of them … */
+const wordsPerFieldMax = 10_000;
+
+/** … and characters of each. */
+const wordCharactersMax = 64;
+
+/** Made when it is first needed: it loads the dictionaries of all languages. */
+let segmenter: Intl.Segmenter | undefined;
+
+/** The name of the index of text search; no property has an empty name in it. */
+export const searchIndex = '';
 
 /** Bytes of a string that decide its place in an index. */
 const indexedStringBytesMax = 400;
@@ -188,4 +204,63 @@ function contentOf(text: string): { readonly bytes: Buffer; readonly isWhole: bo
   if (!bytes.includes(0)) return { bytes, isWhole };
   const escapedBytes = [...bytes].flatMap((byte) => (byte === 0 ? [0, escaped] : [byte]));
   return { bytes: Buffer.from(escapedBytes), isWhole };
+}
+
+/** A build that has not begun. */
+export function startedBuild(table: string, index: string, rows: number): IndexBuild {
+  return { table, index, phase: 'empty', after: '', done: 0, of: rows };
+}
+
+/** Whether a write maintains the entries of a row: a build reaches the others later. */
+export function isMaintained(build: IndexBuild | undefined, id: string): boolean {
+  return build === undefined || (build.phase === 'fill' && id <= build.after);
+}
+
+/** The key of a build. */
+export function buildKey(table: string, index: string): Buffer {
+  return keyPrefix(table, index);
+}
+
+/** The value of a word of a row: how often the row has it, and how many words it has. */
+export function packWord(count: number, length: number): string {
+  return `${count} ${length}`;
+}
+
+/** The arguments of packWord, from its result. */
+export function unpackWord(value: string): { readonly count: number; readonly length: number } {
+  const [count = 0, length = 0] = value.split(' ').map(Number);
+  return { count, length };
+}
+
+/** The words of a row: how often each occurs, and how many there are. */
+interface RowWords {
+  readonly counts: ReadonlyMap<string, number>;
+  readonly length: number;
+}
+
+/** The words of a text in their order: NFKC and lower case, so that writing does not matter. */
+export function* wordsOf(text: string): Iterable<string> {
+  const normal = text.slice(0, searchedCharactersMax).normalize('NFKC').toLowerCase();
+  segmenter ??= new Intl.Segmenter('und', { granularity: 'word' });
+  for (const { segment, isWordLike } of segmenter.segment(normal)) {
+    if (isWordLike === true) yield segment.slice(0, wordCharactersMax).toWellFormed();
+  }
+}
+
+/** The words of the given fields of a row. */
+export function rowWords(row: Row, fields: readonly string[]): RowWords {
+  const counts = new Map<string, number>();
+  let length = 0;
+  for (const field of fields) {
+    const value = row[field];
+    if (typeof value !== 'string') continue;
+    let left = wordsPerFieldMax;
+    for (const word of wordsOf(value)) {
+      if (left === 0) break;
+      left -= 1;
+      length += 1;
+      counts.set(word, (counts.get(word) ?? 0) + 1);
+    }
+  }
+  return { counts, length };
 }

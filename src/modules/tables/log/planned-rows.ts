@@ -1,13 +1,5 @@
 import type { Change } from '../../../core/log/change.ts';
-import { Failure } from '../../../core/values/failure.ts';
-import { canonicalNumber, isExactNumber } from '../../../core/values/json/exact-number.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
-import { comparedValue, scalarOf, type Row, type Scalar, type StoredRow } from '../row.ts';
-import { tableIndexes, type StoredTable, type TableIndexes } from '../table.ts';
 import { keyOf } from '../../../core/log/encoding.ts';
-import { indexKey, rowInTable, rowKey, wordKey } from './index-key.ts';
-import { buildKey, isMaintained, packWord, searchIndex, startedBuild } from './row-entries.ts';
-import { rowWords } from './words.ts';
 import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
 import type {
   DataTexts,
@@ -15,7 +7,24 @@ import type {
   PlannedEntry,
   Transition,
 } from '../../../core/log/write/planned-entries.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { canonicalNumber, isExactNumber } from '../../../core/values/json/exact-number.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 import { counted } from '../../../core/values/units.ts';
+import { type Row, type Scalar, type StoredRow, comparedValue, scalarOf } from '../row.ts';
+import { type StoredTable, type TableIndexes, tableIndexes } from '../table.ts';
+import {
+  buildKey,
+  indexKey,
+  isMaintained,
+  packWord,
+  rowInTable,
+  rowKey,
+  rowWords,
+  searchIndex,
+  startedBuild,
+  wordKey,
+} from './index-key.ts';
 
 /** A table in the middle of a decision. */
 interface PlannedTable {

@@ -5,10 +5,8 @@ import type { SearchOptions, SearchStep, TableCounts } from '../../../core/log/s
 import { Failure } from '../../../core/values/failure.ts';
 import type { StoredRow } from '../row.ts';
 import { type StoredTable, tableIndexes } from '../table.ts';
-import { keyPrefix, prefixEnd, wordKey } from './index-key.ts';
-import { unpackWord } from './row-entries.ts';
+import { keyPrefix, prefixEnd, rowWords, unpackWord, wordKey, wordsOf } from './index-key.ts';
 import { tableCounts } from './table-reads.ts';
-import { rowWords, wordsOf } from './words.ts';
 
 /** Words of a search. */
 const searchWordsMax = 16;

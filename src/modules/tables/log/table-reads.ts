@@ -4,8 +4,7 @@ import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
 import { foldRows, foldTable } from '../../../core/log/write/fold.ts';
 import type { StoredTable } from '../table.ts';
-import { keyPrefix, prefixEnd } from './index-key.ts';
-import { buildKey } from './row-entries.ts';
+import { buildKey, keyPrefix, prefixEnd } from './index-key.ts';
 
 /** Tables whose definitions are in the cache. */
 const tablesRememberedMax = 1_000;

@@ -1,11 +1,17 @@
 import type { IndexRange, Reads } from '../../../core/log/store.ts';
-import type { RecordStep } from '../../../core/operations/records/family.ts';
+import type { RecordStep, StoredRecord } from '../../../core/operations/records/family.ts';
 import { examinedRecords } from '../../../core/operations/records/list.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { type Row, type Scalar, compareScalars, comparedValue, sameScalar } from '../row.ts';
+import {
+  type Row,
+  type Scalar,
+  type StoredRow,
+  compareScalars,
+  comparedValue,
+  sameScalar,
+} from '../row.ts';
 import { isInstant } from '../table.ts';
 import type { RowCondition } from './row-conditions.ts';
-import { storedRow } from './row-steps.ts';
 
 /** Rows of each condition that are counted to find the one with the fewest. */
 const comparedRowsMax = 2_000;
@@ -182,4 +188,25 @@ function markOf(field: string): string {
 export function unusableCursor(): Failure {
   const message = 'after has to be the `next` of an earlier answer, with the same where and sort.';
   return new Failure('invalid', message, { field: 'after' });
+}
+
+/** A stored row as the operations of all families have records. */
+export function rowRecord({ row, ...place }: StoredRow): StoredRecord<Row> {
+  return { record: row, ...place };
+}
+
+/** As rowRecord; undefined for no row. */
+export function rowRecordOf(stored: StoredRow | undefined): StoredRecord<Row> | undefined {
+  return stored && rowRecord(stored);
+}
+
+/** The steps of an iteration over rows. */
+export function* rowSteps(walked: ReturnType<Reads['rowsAfter']>): Iterable<RecordStep<Row>> {
+  for (const { stored, ...step } of walked) yield { ...step, stored: rowRecordOf(stored) };
+}
+
+/** A step with the current row of an id. */
+export function storedRow(reads: Pick<Reads, 'rowStep'>, id: string): RecordStep<Row> {
+  const { stored, size } = reads.rowStep(id);
+  return { id, stored: rowRecordOf(stored), size };
 }

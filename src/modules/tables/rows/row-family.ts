@@ -1,40 +1,53 @@
-import { Failure } from '../../../core/values/failure.ts';
-import {
-  isJsonObject,
-  sameJson,
-  type Json,
-  type JsonObject,
-} from '../../../core/values/json/json.ts';
 import { needsUser } from '../../../core/http/visitor.ts';
-import { fieldOf, sameScalar, scalarOf, type Row } from '../row.ts';
-import { foldRow } from '../../../core/log/write/fold.ts';
-import type { StoredTable, TableDefinition } from '../table.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import { addressNetwork } from '../../../core/values/network/cidr.ts';
-import { hasScope } from '../../../core/values/key.ts';
-import { nearestName } from '../../../core/values/nearest.ts';
+import { foldRow } from '../../../core/log/write/fold.ts';
 import type { Call } from '../../../core/operations/operation.ts';
 import { requireKnownFields } from '../../../core/operations/problems.ts';
-import { repeatWindowMs } from '../../../core/operations/records/idempotency.ts';
-import { seqOfMoment } from '../../../core/operations/records/moment.ts';
-import { type Reader, type ShowFields } from '../../../core/operations/records/shown.ts';
-import type { RecordRevert } from '../../../core/operations/records/revert.ts';
 import type {
   FamilyCall,
   RecordFamily,
   RecordParts,
   StoredRecord,
 } from '../../../core/operations/records/family.ts';
-import { accessTo, actionOf, mayAccess, noAccess, type TableAccess } from './access.ts';
+import { repeatWindowMs } from '../../../core/operations/records/idempotency.ts';
+import { seqOfMoment } from '../../../core/operations/records/moment.ts';
+import type { RecordRevert } from '../../../core/operations/records/revert.ts';
+import type { Reader, ShowFields } from '../../../core/operations/records/shown.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import {
+  type Json,
+  type JsonObject,
+  isJsonObject,
+  sameJson,
+} from '../../../core/values/json/json.ts';
+import { hasScope } from '../../../core/values/key.ts';
+import { nearestName } from '../../../core/values/nearest.ts';
+import { addressNetwork } from '../../../core/values/network/cidr.ts';
+import { type Row, fieldOf, sameScalar, scalarOf } from '../row.ts';
+import type { StoredTable, TableDefinition } from '../table.ts';
+import {
+  type TableAccess,
+  accessTo,
+  actionOf,
+  isSameOrigin,
+  mayAccess,
+  noAccess,
+  requireSameOrigin,
+} from './access.ts';
 import type { AnonymousWrites } from './anonymous-writes.ts';
-import { rowTable, withoutHidden, type RowTable } from './compiled-tables.ts';
+import { type RowTable, rowTable, withoutHidden } from './compiled-tables.ts';
+import { rowRecord, rowRecordOf, rowSteps } from './index-walk.ts';
 import { shownValueCharactersMax } from './limits.ts';
 import { countMembers, rowFilters, selectRows } from './row-list.ts';
-import { placeRowFields, rowFieldsFromText, valueFromText } from './row-placement.ts';
-import { invalidFields, referredRow, rowProblems } from './row-problems.ts';
+import {
+  invalidFields,
+  placeRowFields,
+  referredRow,
+  rowFieldsFromText,
+  rowProblems,
+  valueFromText,
+} from './row-placement.ts';
 import { rowPart, rowSchema } from './row-schema.ts';
-import { rowRecord, rowRecordOf, rowSteps } from './row-steps.ts';
-import { isSameOrigin, requireSameOrigin } from './same-origin.ts';
 
 /** The parts that the operations on rows need. */
 export interface RowParts extends RecordParts {

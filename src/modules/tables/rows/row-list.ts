@@ -14,9 +14,8 @@ import { type JsonObject, isJsonObject } from '../../../core/values/json/json.ts
 import { type Row, compareScalars, comparedValue } from '../row.ts';
 import { isInstant } from '../table.ts';
 import { type RowTable, rowTable } from './compiled-tables.ts';
-import { type SortOrder, unusableCursor, walkIndexes } from './index-walk.ts';
+import { type SortOrder, rowSteps, storedRow, unusableCursor, walkIndexes } from './index-walk.ts';
 import { type RowCondition, indexedField, parseWhere } from './row-conditions.ts';
-import { rowSteps, storedRow } from './row-steps.ts';
 
 /** Rows of the past that a list with an order sorts at once, and reads for that. */
 const sortedRowsThenMax = 10_000;

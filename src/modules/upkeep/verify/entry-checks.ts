@@ -1,14 +1,20 @@
-import { parseJson } from '../../../core/values/json/exact-number.ts';
-import { eventOf } from '../../../core/log/events/event.ts';
 import type { Change } from '../../../core/log/change.ts';
-import type { Databases } from '../../../core/log/databases.ts';
-import { latestAttempt } from '../../webhooks/log/attempts.ts';
-import type { AttemptRecord, QueueKey } from '../../webhooks/log/deliveries.ts';
-import { dueKey, dueOf, nOf, queueOf } from '../../webhooks/log/delivery-keys.ts';
-import { entryOfSeq, newestEntry } from '../../nodes/log/outbox-entries.ts';
 import { unpackClaim } from '../../../core/log/claims.ts';
-import { buildKey } from '../../tables/log/row-entries.ts';
+import type { Databases } from '../../../core/log/databases.ts';
+import { eventOf } from '../../../core/log/events/event.ts';
 import type { IndexBuild } from '../../../core/log/store.ts';
+import { parseJson } from '../../../core/values/json/exact-number.ts';
+import { entryOfSeq, newestEntry } from '../../nodes/log/outbox-entries.ts';
+import { buildKey } from '../../tables/log/index-key.ts';
+import { latestAttempt } from '../../webhooks/log/attempts.ts';
+import {
+  type AttemptRecord,
+  type QueueKey,
+  dueKey,
+  dueOf,
+  nOf,
+  queueOf,
+} from '../../webhooks/log/deliveries.ts';
 
 /** Checks an entry; returns a description of the problem if it does not belong there. */
 type EntryCheck<K> = (databases: Databases, key: K, value: string) => string | undefined;

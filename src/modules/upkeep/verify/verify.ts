@@ -1,21 +1,25 @@
-import { parseJson } from '../../../core/values/json/exact-number.ts';
 import { isDeepStrictEqual } from 'node:util';
 import type { Database } from 'lmdb';
-import { Failure } from '../../../core/values/failure.ts';
+import { eventLoop } from '../../../core/fair/turns.ts';
 import type { Databases } from '../../../core/log/databases.ts';
-import { dueOf, nOf, queueOf } from '../../webhooks/log/delivery-keys.ts';
 import { seqBytes } from '../../../core/log/encoding.ts';
 import { errorReason } from '../../../core/log/folder/data-folder.ts';
-import { verifySliceEntries } from '../../../core/log/limits.ts';
 import { isSeveralMark } from '../../../core/log/index-entries.ts';
-import { keyPrefix, orderedValueEnd } from '../../tables/log/index-key.ts';
+import { verifySliceEntries } from '../../../core/log/limits.ts';
 import { createReads } from '../../../core/log/reads.ts';
-import { isMaintained, searchIndex } from '../../tables/log/row-entries.ts';
-import { withoutWaiting } from '../../rules/log/rule-index.ts';
 import type { IndexBuild, Reads, TableCounts, Verification } from '../../../core/log/store.ts';
+import { Failure } from '../../../core/values/failure.ts';
+import { parseJson } from '../../../core/values/json/exact-number.ts';
+import { withoutWaiting } from '../../rules/log/rule-index.ts';
+import {
+  isMaintained,
+  keyPrefix,
+  orderedValueEnd,
+  searchIndex,
+} from '../../tables/log/index-key.ts';
+import { dueOf, nOf, queueOf } from '../../webhooks/log/deliveries.ts';
 import { entryChecks, numberedChecks } from './entry-checks.ts';
-import { LogFold, openScratch, type Room, type Slice } from './log-fold.ts';
-import { eventLoop } from '../../../core/fair/turns.ts';
+import { LogFold, type Room, type Slice, openScratch } from './log-fold.ts';
 
 type Name = Exclude<keyof Databases, 'environment' | 'meta' | 'delivery'>;
 type Key = number | Uint8Array;

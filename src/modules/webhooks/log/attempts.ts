@@ -1,7 +1,14 @@
 import type { Databases } from '../../../core/log/databases.ts';
 import { storedJson } from '../../../core/log/encoding.ts';
-import type { AttemptRecord, Batch, QueueKey, RecordedAttempt } from './deliveries.ts';
-import { attemptKey, dueKey, eventKey } from './delivery-keys.ts';
+import {
+  type AttemptRecord,
+  type Batch,
+  type QueueKey,
+  type RecordedAttempt,
+  attemptKey,
+  dueKey,
+  eventKey,
+} from './deliveries.ts';
 
 /** Stores the result of an attempt. The caller runs it in a write transaction. */
 export function putAttempt(databases: Databases, recorded: RecordedAttempt): void {

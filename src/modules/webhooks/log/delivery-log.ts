@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Databases } from '../../../core/log/databases.ts';
 import { dispatchRowsMax } from '../../../core/log/limits.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/delivery-writer.ts';
+import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/shared-log.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { type TaskTurn, deliveryTask, putSign } from '../../cluster/log/task-turn.ts';
@@ -10,8 +10,7 @@ import { putAttempt, putBatch } from './attempts.ts';
 import type { Deliveries, DispatchResult } from './deliveries.ts';
 import { createDeliveryReads } from './delivery-reads.ts';
 import { putDispatch } from './dispatch.ts';
-import { putReplayed } from './replay.ts';
-import { removeExpired } from './retention.ts';
+import { putReplayed, removeExpired } from './retention.ts';
 
 /** How long a change of a hook waits until the deliverer has applied it. */
 const appliedMsMax = 5_000;

@@ -5,10 +5,19 @@ import { type WaymarkEvent, eventOf } from '../../../core/log/events/event.ts';
 import { rowBytes } from '../../../core/log/reads.ts';
 import { entryEvent, entryOfSeq } from '../../nodes/log/outbox-entries.ts';
 import { latestAttempt } from './attempts.ts';
-import type { AttemptRecord, Deliveries, DueMessage, Outage, QueueKey } from './deliveries.ts';
-import { dueOf, eventKey, nOf, queueOf, queueRange } from './delivery-keys.ts';
-import { messageWith, messagesIn } from './replay.ts';
-import { hasExpired } from './retention.ts';
+import {
+  type AttemptRecord,
+  type Deliveries,
+  type DueMessage,
+  type Outage,
+  type QueueKey,
+  dueOf,
+  eventKey,
+  nOf,
+  queueOf,
+  queueRange,
+} from './deliveries.ts';
+import { hasExpired, messageWith, messagesIn } from './retention.ts';
 
 /** Up to this number, the messages of a hook that wait for a retry are counted. */
 const waitingCountedMax = 1_000;

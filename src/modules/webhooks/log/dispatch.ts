@@ -7,9 +7,8 @@ import type { Reads } from '../../../core/log/store.ts';
 import { MIB } from '../../../core/values/units.ts';
 import { entryEvent, newestEntry } from '../../nodes/log/outbox-entries.ts';
 import { type Node, type StoredHook, isDeliveredOn } from '../hook.ts';
-import type { DispatchResult, QueueKey } from './deliveries.ts';
-import { eventKey } from './delivery-keys.ts';
-import { putReplayJob } from './replay.ts';
+import { type DispatchResult, type QueueKey, eventKey } from './deliveries.ts';
+import { putReplayJob } from './retention.ts';
 
 /** Comparisons of events with hooks in one transaction of a dispatch. */
 export const dispatchComparedMax = 10_000;

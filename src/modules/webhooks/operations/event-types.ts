@@ -1,8 +1,8 @@
-import { withStandIns } from '../../../core/values/json/exact-number.ts';
 import { knownEventTypes } from '../../../core/log/events/event-types.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
+import { createValidators } from '../../../core/operations/ajv.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
-import { createValidators } from '../../../core/operations/schema-validators.ts';
+import { withStandIns } from '../../../core/values/json/exact-number.ts';
+import type { JsonObject } from '../../../core/values/json/json.ts';
 
 const validatorOf = createValidators({ allErrors: true });
 

@@ -1,15 +1,14 @@
 import { customHeadersMax } from '../../../core/config/limits.ts';
 import { isEventType } from '../../../core/log/events/event.ts';
 import { withheldValue } from '../../../core/log/former-headers.ts';
-import { outboundUrl } from '../../../core/outbound/url.ts';
+import { outboundUrl } from '../../../core/outbound/address.ts';
 import type { Problem, ProblemReason } from '../../../core/values/failure.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { nearestName } from '../../../core/values/nearest.ts';
 import { durationMs } from '../../../core/values/units.ts';
 import { filterMistakes } from '../filter.ts';
 import { anyEvent, hookHeaderMistake, hookMethods } from '../hook.ts';
-import { type FieldReading, wholeNumber } from './field-reading.ts';
-import { readFrequency } from './hook-frequency.ts';
+import { type FieldReading, readFrequency, wholeNumber } from './hook-frequency.ts';
 import {
   hookEventsMax,
   hookNameCharactersMax,

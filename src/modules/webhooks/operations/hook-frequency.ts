@@ -6,7 +6,6 @@ import { isTimeZone, minutesOfDay } from '../../../core/values/time.ts';
 import { durationMs, sizeBytes } from '../../../core/values/units.ts';
 import type { HookBatch } from '../hook.ts';
 import { hookBatchBytesMax } from '../limits.ts';
-import { type FieldReading, wholeNumber } from './field-reading.ts';
 import { hookBatchEventsMax, hookBatchTimesMax } from './limits.ts';
 
 const hookBatchEveryMsMin = 1_000;
@@ -151,4 +150,19 @@ function textOf(value: Json): string {
 
 function listOf(value: Json): readonly Json[] {
   return Array.isArray(value) ? (value as readonly Json[]) : [value];
+}
+
+/** The result of reading a value for a field of a hook. */
+export interface FieldReading {
+  /** The valid value, or the valid members of it; undefined if there is none. */
+  readonly value?: Json | undefined;
+  /** The rest, which waits in `_unknowns_`; undefined if all of it is valid. */
+  readonly waiting?: Json | undefined;
+  readonly problems: readonly Problem[];
+}
+
+/** A whole number between two others, both included; undefined for other values. */
+export function wholeNumber(value: Json, min: number, max: number): number | undefined {
+  if (typeof value !== 'number' || !Number.isInteger(value)) return undefined;
+  return value >= min && value <= max ? value : undefined;
 }

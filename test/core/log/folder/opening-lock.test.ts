@@ -8,8 +8,8 @@ import { setImmediate } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { openEnvironment } from '../../../../src/core/log/databases.ts';
 import { transact } from '../../../../src/core/log/environment.ts';
-import { FileLock } from '../../../../src/core/log/folder/file-lock.ts';
 import {
+  FileLock,
   OpeningLock,
   enterWaitMs,
   writingMsMax,

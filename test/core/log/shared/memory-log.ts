@@ -1,10 +1,13 @@
 import { Readable } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
-import { Failure } from '../../../../src/core/values/failure.ts';
 import { decodeEntry } from '../../../../src/core/log/shared/entry.ts';
-import type { SharedFiles } from '../../../../src/core/log/shared/shared-files.ts';
-import type { SharedEntry, SharedLog } from '../../../../src/core/log/shared/shared-log.ts';
+import type {
+  SharedEntry,
+  SharedFiles,
+  SharedLog,
+} from '../../../../src/core/log/shared/shared-log.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
 
 /** The outcome of the next append: see MemoryLog.next. */
 type Fate = 'stored' | 'lost' | 'unanswered';

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { openApi } from '../../../../src/modules/docs/openapi.ts';
+import {
+  type Change,
+  type RevertibleFamily,
+  mergeFields,
+} from '../../../../src/core/log/change.ts';
 import { createExecute } from '../../../../src/core/operations/execute.ts';
-import { bindOperations, type Call } from '../../../../src/core/operations/operation.ts';
+import { type Call, bindOperations } from '../../../../src/core/operations/operation.ts';
 import { unknownField } from '../../../../src/core/operations/problems.ts';
 import type {
   RecordFamily,
@@ -10,17 +14,13 @@ import type {
   StoredRecord,
 } from '../../../../src/core/operations/records/family.ts';
 import { runRevert } from '../../../../src/core/operations/records/invalidate.ts';
-import { recordOperations } from '../../../../src/core/operations/records/operations.ts';
 import { placeRecord } from '../../../../src/core/operations/records/placement.ts';
-import {
-  mergeFields,
-  type Change,
-  type RevertibleFamily,
-} from '../../../../src/core/log/change.ts';
+import { recordOperations } from '../../../../src/core/operations/records/write.ts';
 import { Failure, type Problem } from '../../../../src/core/values/failure.ts';
 import type { Json, JsonObject } from '../../../../src/core/values/json/json.ts';
-import { scopes, type Scope } from '../../../../src/core/values/key.ts';
-import { memoryLog, type MemoryLog } from './memory-log.ts';
+import { type Scope, scopes } from '../../../../src/core/values/key.ts';
+import { openApi } from '../../../../src/modules/docs/openapi.ts';
+import { type MemoryLog, memoryLog } from './memory-log.ts';
 
 /** A record of a family that Waymark does not have. */
 interface Lamp {

@@ -1,14 +1,16 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo, Socket } from 'node:net';
-import { suite, test, type TestContext } from 'node:test';
-import { noBody, type Reply } from '../../../../src/core/http/reply.ts';
+import { type TestContext, suite, test } from 'node:test';
+import { type Reply, noBody } from '../../../../src/core/http/reply.ts';
+import {
+  type FastExchange,
+  createTryAnswer,
+} from '../../../../src/core/server/h1-fast/fast-exchange.ts';
 import { Connections } from '../../../../src/core/server/h1/connections.ts';
-import { createTryAnswer } from '../../../../src/core/server/h1-fast/try-answer.ts';
-import type { FastExchange } from '../../../../src/core/server/h1-fast/fast-exchange.ts';
 import { NodeExchange } from '../../../../src/core/server/h1/node-exchange.ts';
 import { createHttpServer } from '../../../../src/core/server/listening/listener.ts';
-import { firstRequest, openUsed, type RawConnection } from '../../pipeline/raw-connection.ts';
+import { type RawConnection, firstRequest, openUsed } from '../../pipeline/raw-connection.ts';
 
 /** A request that the fast path has read, and that the test answers. */
 interface Held {

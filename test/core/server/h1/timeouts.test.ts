@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import type { AddressInfo } from 'node:net';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
-import { statusFor } from '../../../../src/core/http/status.ts';
-import type { LimitName } from '../../../../src/core/values/limit.ts';
-import { Failure } from '../../../../src/core/values/failure.ts';
+import { statusFor } from '../../../../src/core/http/reply.ts';
 import type { Fields } from '../../../../src/core/http/request.ts';
 import { passContentOn, readBody } from '../../../../src/core/pipeline/body.ts';
-import { NodeExchange } from '../../../../src/core/server/h1/node-exchange.ts';
-import { Connections } from '../../../../src/core/server/h1/connections.ts';
 import { contentFailure } from '../../../../src/core/pipeline/failures.ts';
+import { createTryAnswer } from '../../../../src/core/server/h1-fast/fast-exchange.ts';
+import { Connections } from '../../../../src/core/server/h1/connections.ts';
+import { NodeExchange } from '../../../../src/core/server/h1/node-exchange.ts';
+import { writeAndClose } from '../../../../src/core/server/h1/refusal.ts';
+import { type Timeouts, timeouts } from '../../../../src/core/server/h1/timeouts.ts';
 import {
+  type Listener,
   createHttpServer,
   createHttpsServer,
-  type Listener,
 } from '../../../../src/core/server/listening/listener.ts';
-import { createTryAnswer } from '../../../../src/core/server/h1-fast/try-answer.ts';
-import { timeouts, type Timeouts } from '../../../../src/core/server/h1/timeouts.ts';
-import { writeAndClose } from '../../../../src/core/server/h1/refusal.ts';
+import { Failure } from '../../../../src/core/values/failure.ts';
+import type { LimitName } from '../../../../src/core/values/limit.ts';
 import { withTimeout } from '../../../timeouts.ts';
 import { AnswerReader } from '../../pipeline/answers.ts';
 import { openSocket, readToClose } from '../../pipeline/raw-client.ts';

@@ -10,9 +10,8 @@ import {
   http2UnreadBytesMax,
 } from '../../../../src/core/server/h2/connection.ts';
 import { encodeFields } from '../../../../src/core/server/h2/hpack/encoder.ts';
-import { http2WindowBytesMax } from '../../../../src/core/server/h2/receive-window.ts';
+import { SharedBytes, http2WindowBytesMax } from '../../../../src/core/server/h2/receive-window.ts';
 import type { Http2RequestHead } from '../../../../src/core/server/h2/request-head.ts';
-import { SharedBytes } from '../../../../src/core/server/h2/shared-bytes.ts';
 import { StreamExchange } from '../../../../src/core/server/h2/stream-exchange.ts';
 import type { BytesTaken, Stream } from '../../../../src/core/server/h2/stream.ts';
 import type { Peer } from '../../../../src/core/values/network/peer.ts';

@@ -5,7 +5,7 @@ import { connect as connectSocket, createServer } from 'node:net';
 import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { promisify } from 'node:util';
-import { statusFor } from '../../../../src/core/http/status.ts';
+import { statusFor } from '../../../../src/core/http/reply.ts';
 import { requestTimeoutMs } from '../../../../src/core/operations/limits.ts';
 import { passContentOn, readBody } from '../../../../src/core/pipeline/body.ts';
 import { http2ConcurrentStreamsMax } from '../../../../src/core/server/h2/connection.ts';

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { Duplex } from 'node:stream';
 import { suite, test } from 'node:test';
-import { corkForTurn, corkedBytesMax } from '../../../../src/core/server/websocket/send-pieces.ts';
+import { corkForTurn, corkedBytesMax } from '../../../../src/core/server/websocket/message.ts';
 
 /** A connection that records the chunks of each system call. */
 function recordedConnection() {

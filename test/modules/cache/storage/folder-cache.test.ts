@@ -6,8 +6,10 @@ import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { CachePurge } from '../../../../src/modules/cache/cache-admin.ts';
-import { createContentFiles } from '../../../../src/modules/cache/storage/files.ts';
-import { settleCache } from '../../../../src/modules/cache/storage/environment.ts';
+import {
+  createContentFiles,
+  settleCache,
+} from '../../../../src/modules/cache/storage/environment.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { startCache } from './rig.ts';
 

@@ -1,53 +1,51 @@
 import assert from 'node:assert/strict';
-import { memoryUse } from '../../../../src/core/report/memory-use.ts';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { fileURLToPath } from 'node:url';
 import { uuidv7 } from 'uuidv7';
-import { RateCounts } from '../../../../src/core/fair/token-buckets.ts';
-import { compose, type AppInstance } from '../../../../src/cli/serve/assembly/compose.ts';
+import { type AppInstance, compose } from '../../../../src/cli/serve/assembly/compose.ts';
 import type { ContentContext } from '../../../../src/cli/serve/assembly/context.ts';
-import type { CacheStore } from '../../../../src/modules/cache/cache-store.ts';
 import type { Config } from '../../../../src/core/config/config.ts';
+import { RateCounts, TokenBuckets } from '../../../../src/core/fair/token-buckets.ts';
+import { openStore } from '../../../../src/core/log/open.ts';
+import type { Store } from '../../../../src/core/log/store.ts';
+import { createWrongKeys } from '../../../../src/core/operations/keys/authenticate.ts';
+import { createKeyRates } from '../../../../src/core/operations/keys/key-rates.ts';
+import { createLogs, silentLog } from '../../../../src/core/report/log.ts';
+import { memoryUse } from '../../../../src/core/report/memory-use.ts';
 import { uptimeMs } from '../../../../src/core/values/clock.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { Caller, Scope } from '../../../../src/core/values/key.ts';
-import { TokenBuckets } from '../../../../src/core/fair/token-buckets.ts';
-import { StateWatcher } from '../../../../src/modules/status/state-watcher.ts';
-import { stateVersions } from '../../../../src/modules/status/state-versions.ts';
-import { LiveAccess } from '../../../../src/modules/status/live-access.ts';
-import { createLogs, silentLog } from '../../../../src/core/report/log.ts';
-import {
-  createPublicFileReplies,
-  loadPublicFiles,
-} from '../../../../src/modules/console/public-files.ts';
-import { createRuleCache } from '../../../../src/modules/rules/rule-cache.ts';
+import { Passwords } from '../../../../src/modules/access/passwords.ts';
+import { AssetFiles } from '../../../../src/modules/assets/asset-files.ts';
+import { createAssetPages } from '../../../../src/modules/assets/asset-pages.ts';
+import { createVariants } from '../../../../src/modules/assets/variants.ts';
+import type { CacheStore } from '../../../../src/modules/cache/cache-store.ts';
 import {
   openCacheStore,
   prepareCacheStore,
 } from '../../../../src/modules/cache/open-cache-store.ts';
 import { createCompressors } from '../../../../src/modules/compression/compressors.ts';
+import {
+  createPublicFileReplies,
+  loadPublicFiles,
+} from '../../../../src/modules/console/public-files.ts';
 import { SourceHealth } from '../../../../src/modules/proxy/source-health.ts';
-import { SpanCounts } from '../../../../src/modules/telemetry/span-queue.ts';
 import { SourceStatistics } from '../../../../src/modules/proxy/source-statistics.ts';
-import { AssetFiles } from '../../../../src/modules/assets/asset-files.ts';
-import { createAssetPages } from '../../../../src/modules/assets/asset-pages.ts';
-import { createVariants } from '../../../../src/modules/assets/variants.ts';
 import { createStoredPages } from '../../../../src/modules/rules/pages/stored-pages.ts';
-import { openStore } from '../../../../src/core/log/open.ts';
-import type { Store } from '../../../../src/core/log/store.ts';
-import { createKeyRates } from '../../../../src/core/operations/keys/key-rates.ts';
+import { createRuleCache } from '../../../../src/modules/rules/rule-cache.ts';
+import { LiveAccess } from '../../../../src/modules/status/live-access.ts';
+import { StateWatcher, stateVersions } from '../../../../src/modules/status/state-watcher.ts';
 import { createAnonymousWrites } from '../../../../src/modules/tables/rows/anonymous-writes.ts';
-import { Passwords } from '../../../../src/modules/access/passwords.ts';
-import { createWrongKeys } from '../../../../src/core/operations/keys/authenticate.ts';
+import { SpanCounts } from '../../../../src/modules/telemetry/span-queue.ts';
+import { testTasks } from '../../../core/background/test-tasks.ts';
 import { temporaryFolder, writeFiles } from '../../../folder.ts';
 import { readTestConfig, startSite } from '../../../harness.ts';
 import { someVisitor } from '../../../visitor.ts';
 import { asText } from './values.ts';
 import { tableName, tableSchema } from './views.ts';
 import type { Answer, Request, World } from './world.ts';
-import { testTasks } from '../../../core/background/test-tasks.ts';
 
 /** The system under test: a server, or its operations alone. */
 export interface System {

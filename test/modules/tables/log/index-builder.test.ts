@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { silentLog } from '../../../../src/core/report/log.ts';
-import { indexBuilding } from '../../../../src/modules/tables/log/index-builder.ts';
-import { commit, scratchStore } from '../../../core/log/scratch.ts';
+import { indexBuilding } from '../../../../src/modules/tables/log/index-build.ts';
 import { testTasks } from '../../../core/background/test-tasks.ts';
+import { commit, scratchStore } from '../../../core/log/scratch.ts';
 
 test('a running server builds the indexes that a change of a table needs', async (t) => {
   const store = await scratchStore(t);

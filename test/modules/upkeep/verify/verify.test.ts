@@ -1,20 +1,20 @@
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { suite, test, type TestContext } from 'node:test';
+import { type TestContext, suite, test } from 'node:test';
 import fc from 'fast-check';
-import { secretRecordId } from '../../../../src/modules/webhooks/hook.ts';
 import {
+  type Databases,
   openDatabases,
   openEnvironment,
-  type Databases,
 } from '../../../../src/core/log/databases.ts';
-import { dueKey, eventKey } from '../../../../src/modules/webhooks/log/delivery-keys.ts';
 import { historyKey, historyPrefix, keyOf } from '../../../../src/core/log/encoding.ts';
 import type { Store } from '../../../../src/core/log/store.ts';
 import { verifyData } from '../../../../src/modules/upkeep/verify/verify.ts';
-import { temporaryFolder } from '../../../folder.ts';
+import { secretRecordId } from '../../../../src/modules/webhooks/hook.ts';
+import { dueKey, eventKey } from '../../../../src/modules/webhooks/log/deliveries.ts';
 import { commit, edited, inserted, scratchStore, startWriter } from '../../../core/log/scratch.ts';
+import { temporaryFolder } from '../../../folder.ts';
 
 const hash = 'f'.repeat(64);
 

@@ -1,5 +1,4 @@
-import { readHuffman } from './huffman.ts';
-import { staticEntries, staticTable } from './static-table.ts';
+import { readHuffman, staticEntries, staticTable } from './huffman.ts';
 
 /** A field block that cannot be decoded: a connection error COMPRESSION_ERROR (RFC 9113 §4.3). */
 export class HpackError extends Error {}

@@ -1,6 +1,5 @@
 import type { FieldList } from '../../../http/reply.ts';
-import { huffmanLength, writeHuffman } from './huffman.ts';
-import { staticTable } from './static-table.ts';
+import { huffmanLength, staticTable, writeHuffman } from './huffman.ts';
 
 /** Encoded response fields that are kept, and the longest value of one. */
 const encodedFieldsMax = 4_096;

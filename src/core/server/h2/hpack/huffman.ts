@@ -1,3 +1,24 @@
+/** The static table (RFC 7541 Appendix A), flat: name, value, …; the first entry has index 1. */
+export const staticTable: readonly string[] = [
+  ...[':authority', '', ':method', 'GET', ':method', 'POST', ':path', '/', ':path', '/index.html'],
+  ...[':scheme', 'http', ':scheme', 'https', ':status', '200', ':status', '204', ':status', '206'],
+  ...[':status', '304', ':status', '400', ':status', '404', ':status', '500', 'accept-charset', ''],
+  ...['accept-encoding', 'gzip, deflate', 'accept-language', '', 'accept-ranges', '', 'accept', ''],
+  ...['access-control-allow-origin', '', 'age', '', 'allow', '', 'authorization', ''],
+  ...['cache-control', '', 'content-disposition', '', 'content-encoding', ''],
+  ...['content-language', '', 'content-length', '', 'content-location', '', 'content-range', ''],
+  ...['content-type', '', 'cookie', '', 'date', '', 'etag', '', 'expect', '', 'expires', ''],
+  ...['from', '', 'host', '', 'if-match', '', 'if-modified-since', '', 'if-none-match', ''],
+  ...['if-range', '', 'if-unmodified-since', '', 'last-modified', '', 'link', '', 'location', ''],
+  ...['max-forwards', '', 'proxy-authenticate', '', 'proxy-authorization', '', 'range', ''],
+  ...['referer', '', 'refresh', '', 'retry-after', '', 'server', '', 'set-cookie', ''],
+  ...['strict-transport-security', '', 'transfer-encoding', '', 'user-agent', '', 'vary', ''],
+  ...['via', '', 'www-authenticate', ''],
+];
+
+/** The number of entries of the static table; the dynamic table follows it. */
+export const staticEntries = staticTable.length / 2;
+
 /**
  * The Huffman code of HPACK (RFC 7541 Appendix B). It is canonical: codes of one length follow each
  * other in the order of their symbols, so the lengths alone define it.

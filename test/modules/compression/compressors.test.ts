@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict';
+import { suite, test } from 'node:test';
+import { codings } from '../../../src/core/http/representation/negotiation.ts';
+import { createResponseCompressor } from '../../../src/modules/compression/compressors.ts';
+import { decoded, texts } from './codings.ts';
+
+suite('fetched content that is compressed', () => {
+  test('is cached in each coding once it is sent again', async () => {
+    const compressor = createResponseCompressor();
+    const content = texts(5_000);
+    const [first, second, third] = [
+      await compressor.bytes(content, 'br'),
+      await compressor.bytes(content, 'br'),
+      await compressor.bytes(content, 'br'),
+    ];
+    assert.ok(first && second && decoded(first, 'br').equals(content));
+    assert.notEqual(first, second, 'once is not worth remembering');
+    assert.equal(third, second);
+    const other = await compressor.bytes(content, 'gzip');
+    assert.ok(other && decoded(other, 'gzip').equals(content));
+    assert.equal(await compressor.bytes(content, 'gzip'), other);
+    assert.equal(await compressor.bytes(content, 'br'), second);
+    const equal = Buffer.from(content);
+    assert.notEqual(await compressor.bytes(equal, 'br'), second);
+  });
+
+  test('is cached within a limit of bytes', async () => {
+    const compressor = createResponseCompressor({ cachedBytesMax: 20_000 });
+    const contents = [1, 2, 3].map((seed) => texts(6_000, seed));
+    const twice = async (content: Buffer) => {
+      await compressor.bytes(content, 'gzip');
+      return compressor.bytes(content, 'gzip');
+    };
+    const kept: (Buffer | undefined)[] = [];
+    for (const content of contents) kept.push(await twice(content));
+    const again: (Buffer | undefined)[] = [];
+    for (const content of contents.toReversed())
+      again.unshift(await compressor.bytes(content, 'gzip'));
+    assert.deepEqual(
+      again.map((coded, at) => coded === kept[at]),
+      [false, false, true],
+    );
+  });
+
+  test('is sent unchanged if it does not become smaller, each time', async () => {
+    const compressor = createResponseCompressor();
+    const random = Buffer.from(
+      Array.from({ length: 2_000 }, () => Math.floor(Math.random() * 256)),
+    );
+    for (let turn = 0; turn < 3; turn += 1) {
+      assert.equal(await compressor.bytes(random, 'zstd'), undefined);
+    }
+  });
+
+  test('is limited in how much is compressed at a time', async () => {
+    const compressor = createResponseCompressor({ atOnceMax: 1 });
+    for (const coding of codings) {
+      const content = texts(100_000);
+      const [first, second, short] = await Promise.all([
+        compressor.bytes(content, coding),
+        compressor.bytes(texts(100_000, 2), coding),
+        compressor.bytes(texts(5_000, 3), coding),
+      ]);
+      assert.ok(first !== undefined && second === undefined);
+      assert.ok(decoded(first, coding).equals(content));
+      assert.ok(short && decoded(short, coding).equals(texts(5_000, 3)), 'what is done at once');
+      assert.ok((await compressor.bytes(texts(100_000, 2), coding)) !== undefined);
+    }
+  });
+});
