@@ -7,7 +7,7 @@ import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../values/failure.ts';
 import { type Caller, hasOwnKey, keyPrefix } from '../values/key.ts';
 import type { ClientIdentity } from '../values/network/networks.ts';
-import { type Peer, schemeOf } from '../values/network/peer.ts';
+import { type Peer, schemeOf, unknownAddress } from '../values/network/peer.ts';
 import type { Arrived } from './exchange.ts';
 import type { Serving } from './serving.ts';
 
@@ -28,10 +28,12 @@ const noClaims: ProxyClaims = {
 
 /** Validates a request as parseRequest; throws `invalid` for one that must be refused. */
 export function acceptRequest(
-  { config }: Serving,
-  { head, peer }: Arrived,
+  { config, isOwnRule }: Serving,
+  { head, peer: connected }: Arrived,
   known?: RequestTarget,
 ): IncomingRequest {
+  // Who writes page rules must not become a trusted proxy by a rule that leads back to this server.
+  const peer = comesFromRule(head.fields, isOwnRule) ? strangerOn(connected) : connected;
   const validated = withBearerKey(
     parseRequest(
       {
@@ -65,6 +67,26 @@ export function acceptRequest(
     city: valueOf(cityHeader),
   };
   return { ...validated, fields, claims, certificate };
+}
+
+/** Whether a page rule of this server has sent the request, as its Via says (RFC 9110 §7.6.3). */
+function comesFromRule(fields: FieldList, isOwnRule: Serving['isOwnRule']): boolean {
+  for (let at = 0; at < fields.length; at += 2) {
+    const name = fields[at] ?? '';
+    if (name.length === via.length && name.toLowerCase() === via) {
+      const [, id] = ruleInVia.exec(fields[at + 1] ?? '') ?? [];
+      if (id !== undefined && isOwnRule(id)) return true;
+    }
+  }
+  return false;
+}
+
+const via = 'via';
+/** The last server in Via, if it is a Waymark that followed a page rule. */
+const ruleInVia = /waymark-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\s*$/;
+
+function strangerOn(peer: Peer): Peer {
+  return { ...peer, listener: 'tcp', address: unknownAddress };
 }
 
 function certificateReader({ tls }: Peer, origin: string): IncomingRequest['certificate'] {

@@ -57,16 +57,20 @@ export type DeliveryAttempt = (
 
 /**
  * Makes attempts through a dialler that checks addresses and applies its timeouts. `now` gives
- * milliseconds since 1970, `monotonicMs` measures durations. A hook may replace `userAgent`.
+ * milliseconds since 1970, `monotonicMs` measures durations. A hook may replace `userAgent`. It
+ * sends none of the fields `withheld`, by their lower-case names, and none by which a proxy speaks
+ * of its client: a server that trusts this machine would believe them.
  */
 export function createAttempt({
   dialler,
   userAgent,
+  withheld = [],
   now,
   monotonicMs,
 }: {
   readonly dialler: Pick<Dialler, 'exchange'>;
   readonly userAgent: string;
+  readonly withheld?: readonly string[];
   readonly now: () => number;
   readonly monotonicMs: () => number;
 }): DeliveryAttempt {
@@ -75,7 +79,7 @@ export function createAttempt({
   function templateOf(destination: Destination): RequestTemplate | undefined {
     let template = known.get(destination);
     if (template === undefined) {
-      template = createTemplate(destination, userAgent);
+      template = createTemplate(destination, { userAgent, withheld });
       if (template !== undefined) known.set(destination, template);
     }
     return template;
@@ -119,11 +123,13 @@ const unsendable: OneShotResponse = {
 /** Undefined for a URL that outboundUrl refuses. */
 function createTemplate(
   { url, method, headers }: Destination,
-  userAgent: string,
+  { userAgent, withheld }: { readonly userAgent: string; readonly withheld: readonly string[] },
 ): RequestTemplate | undefined {
   const parsed = urlOf(url);
   if (parsed === undefined) return undefined;
-  const own = Object.entries(headers).filter(([name, value]) => isHookHeader(name, value));
+  const own = Object.entries(headers)
+    .filter(([name, value]) => isHookHeader(name, value))
+    .filter(([name]) => !ofProxies.test(name) && !withheld.includes(name.toLowerCase()));
   const hasUserAgent = own.some(([name]) => name.toLowerCase() === 'user-agent');
   return {
     origin: parsed.origin,
@@ -137,6 +143,9 @@ function createTemplate(
     ],
   };
 }
+
+/** Fields by which a proxy speaks of its client (RFC 7239). */
+const ofProxies = /^(?:forwarded|x-forwarded-.*)$/i;
 
 function urlOf(text: string): URL | undefined {
   try {

@@ -4,6 +4,7 @@ import { createServer } from 'node:http';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
 import { startSite } from '../../harness.ts';
+import { startReceiver } from '../../modules/webhooks/receiver.ts';
 import { httpSource } from '../outbound/sources.ts';
 
 const page = { path: '/a', kind: 'content', content: 'x' };
@@ -104,6 +105,53 @@ suite('claims of a caller about itself are not trusted', () => {
       undefined,
       undefined,
     ]);
+  });
+
+  test('a page rule that leads back to the server is no trusted proxy', async (t) => {
+    const site = await startSite(t, {
+      server: 'trust_proxy = 127.0.0.0/8\n',
+      ini:
+        '[fetch]\nallow_private = 127.0.0.0/8\n[auth]\nuser_header = X-User\n' +
+        '[access.members]\npath = /mine\nusers = yes\n' +
+        '[access.machine]\npath = /machine\nallow = 127.0.0.0/8\n',
+      rules: [
+        { path: '/mine', kind: 'content', content: 'secret' },
+        { path: '/machine', kind: 'content', content: 'secret' },
+      ],
+    });
+    const enginedata = { source: `${site.url}/*`, headers: { 'X-User': 'victim' } };
+    const back = { path: '/back/*', kind: 'content.fetch', enginedata };
+    assert.equal((await site.call('svc1.userinterface.insert', back)).error, undefined);
+    const shown = async (path: string, headers = {}) => {
+      const reply = await fetch(site.url + path, { headers });
+      return (await reply.text()).includes('secret');
+    };
+    assert.equal(await shown('/mine', { 'X-User': 'ann' }), true, 'by the proxy');
+    assert.equal(await shown('/machine'), true, 'from this machine');
+    assert.equal(await shown('/back/mine'), false);
+    assert.equal(await shown('/back/machine'), false);
+  });
+
+  test('a hook says nothing about a client', async (t) => {
+    const receiver = await startReceiver(t);
+    const site = await startSite(t, {
+      ini: '[webhook]\nallow_private = 127.0.0.0/8\n[auth]\nuser_header = X-User\n',
+    });
+    const headers = {
+      'X-User': 'root',
+      'X-Forwarded-For': '192.0.2.1',
+      Forwarded: 'for=x',
+      A: 'b',
+    };
+    const hook = { event: ['sale.completed'], url: receiver.url, headers };
+    assert.equal((await site.call('svc1.webhook.insert', hook)).error, undefined);
+    await site.call('svc1.event.insert', { type: 'sale.completed', data: { id: 'S' } });
+    const [got] = await receiver.until(1);
+    const names = ['x-user', 'x-forwarded-for', 'forwarded', 'a'];
+    assert.deepEqual(
+      names.map((name) => got?.headers[name]),
+      [undefined, undefined, undefined, 'b'],
+    );
   });
 
   test('get_content sandboxes a page of another origin, not one of its own', async (t) => {

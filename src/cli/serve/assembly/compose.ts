@@ -1,3 +1,4 @@
+import { identityFieldsOf } from '../../../modules/visitors/visitor.ts';
 import { type Config, loginProviders } from '../../../core/config/config.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { createExecute } from '../../../core/operations/execute.ts';
@@ -98,6 +99,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       },
       period: () => rules.period(),
       execute,
+      isOwnRule: (id) => store.rule(id) !== undefined,
       ...{ authenticate, visitors, login, tracer: tracing.tracer },
       requireUnrevoked: (caller) => {
         requireUnrevoked(sessions, caller, now);
@@ -113,7 +115,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
         ...{ base, publicUrl },
       }),
     },
-    attempt: tracing.attempt(hookAttempt(hookDialler, version)),
+    attempt: tracing.attempt(hookAttempt(config, hookDialler, version)),
     hosts,
     memory: () => [disk.memory(), publicAnswers.memory()],
     async close() {
@@ -136,9 +138,12 @@ function filesOf(
   return { mounts: config.disk, privatePaths: privatePathsOf(config) };
 }
 
-function hookAttempt(dialler: Dialler, version: string): DeliveryAttempt {
+function hookAttempt(config: Config, dialler: Dialler, version: string): DeliveryAttempt {
   return createAttempt({
-    ...{ dialler, userAgent: `Waymark/${version}`, now },
+    dialler,
+    userAgent: `Waymark/${version}`,
+    withheld: identityFieldsOf(config),
+    now,
     monotonicMs: () => performance.now(),
   });
 }
