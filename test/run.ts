@@ -149,6 +149,8 @@ async function report({ name, files, node }: GroupRun): Promise<void> {
   const env = [
     '-u',
     'NODE_CHANNEL_FD',
+    '-u',
+    'NODE_CHANNEL_SERIALIZATION_MODE',
     `NODE_OPTIONS=${process.env.NODE_OPTIONS ?? ''}`,
     ...(program === undefined ? [] : [`WAYMARK_TEST_PROGRAM=${program}`]),
     `WAYMARK_TEST_TIER=${given.tier}`,

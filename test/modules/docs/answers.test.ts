@@ -107,6 +107,11 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask(`${rule}.invalidate`, confirmed, { vk: 'undo' });
   await ask(`${rule}.read`, { id }, { qk: 'history' });
 
+  const operations = [{ a: `${rule}.insert`, v: { path: '/batch', content: 'x', colour: 'red' } }];
+  await ask('svc1.batch', { operations, dry: true });
+  await ask('svc1.batch', { operations }, { vk: 'many' });
+  await ask('svc1.batch', { operations }, { vk: 'many' });
+
   await callDrafts(ask);
   await callHooks(ask);
   await callTables(ask);

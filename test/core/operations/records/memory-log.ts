@@ -60,7 +60,11 @@ export function memoryLog<S extends Placed>(fold: ApplyChange<S>): MemoryLog<S> 
   }
 
   return {
-    store: { ...reads, commit } as Store,
+    store: {
+      ...reads,
+      commit,
+      inSnapshot: <T>(read: (then: Reads) => Promise<T>) => read(reads as Reads),
+    } as Store,
     recordAt: (id, seq) => foldRows(rowsOf(id, seq), fold).stored,
     ids: () => [...new Set(log.map(({ id }) => id))].sort(),
   };

@@ -75,7 +75,7 @@ test('the same insert as JSON and as a form is one, with a vk and without', asyn
   const rowForm = { '_v.table': 'things', '_v.n': '9007199254740993', '_v.on': 'true', '_v.t': '' };
   const rule = { path: '/x', kind: 'resolve', enginedata: { target: '/y' }, httpresponse: 301 };
   const ruleForm = { '_v.path': '/x', '_v.kind': 'resolve', '_v.enginedata.target': '/y' };
-  const hook = { event: 'sale.made', url: 'https://example.com/', active: false, retry_limit: 3 };
+  const hook = { event: ['sale.made'], url: 'https://example.com/', active: false, retry_limit: 3 };
   const hookForm = { '_v.event': 'sale.made', '_v.url': 'https://example.com/' };
   const cases: readonly (readonly [string, object, object])[] = [
     ['record', row, rowForm],
