@@ -46,7 +46,7 @@ suite('lines of the log for people', () => {
     const lines = text.trimEnd().split('\n');
     assert.equal(lines[0], 'ERROR: Cannot write. {"id":"a1"}');
     assert.equal(lines[1], '    Error: The disk is full.');
-    assert.match(lines[2] ?? '', /^ {8}at .*readable-lines\.test\.ts/);
+    assert.match(lines[2] ?? '', /^ {8}at .*line-formats\.test\.ts/);
     assert.match(text, /^ {4}caused by: Error: no room$/m);
     assert.equal(lines.at(-1), '    {"code":"storage_full"}');
   });
