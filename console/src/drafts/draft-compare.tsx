@@ -1,5 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import { comparedChunks, comparedLists } from '../../../src/modules/compare/compare-questions.ts';
+import { comparedChunks, comparedLists } from '../../../src/modules/compare/comparison.ts';
 import { type Json, call } from '../api/api.ts';
 import { useAction } from '../components/loading.ts';
 import { Busy, CopyCurl, Fault, Field } from '../components/ui.tsx';

@@ -26,13 +26,12 @@ import {
 import {
   type QuestionPage,
   type VisitReads,
-  comparedLists,
-  comparedUrlsMax,
   givenQuestions,
   ruleQuestions,
   sitemapQuestions,
   visitedQuestions,
 } from './compare-questions.ts';
+import { comparedLists, comparedUrlsMax } from './comparison.ts';
 
 /** Live requests and requests of the draft that it waits for at the same time. */
 const comparedAtOnce = 8;

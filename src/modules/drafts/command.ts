@@ -15,7 +15,7 @@ import type { JsonObject } from '../../core/values/json/json.ts';
 import { shownMoment } from '../../core/values/time.ts';
 import { counted } from '../../core/values/units.ts';
 import { type ComparedRow, requireChromium, takePictures } from '../compare/compare-pictures.ts';
-import { comparedChunks, comparedLists } from '../compare/compare-questions.ts';
+import { comparedChunks, comparedLists } from '../compare/comparison.ts';
 
 const draftArg = { '<draft>': 'the name or the id of a draft' } as const;
 const choices = ['draft', 'live'] as const;
