@@ -98,9 +98,8 @@ export function compose(config: Config, context: AppContext): AppInstance {
         rules.refresh();
       },
       period: () => rules.period(),
-      execute,
       isOwnRule: (id) => store.rule(id) !== undefined,
-      ...{ authenticate, visitors, login, tracer: tracing.tracer },
+      ...{ execute, authenticate, visitors, login, tracer: tracing.tracer },
       requireUnrevoked: (caller) => {
         requireUnrevoked(sessions, caller, now);
         if (caller.keyId !== undefined) callers.keyUses.note(caller.keyId);
