@@ -6,13 +6,14 @@ import { existsSync, globSync } from 'node:fs';
  * that depends on the version of Node.js: sockets, HTTP, TLS, streams, processes, LMDB's addon.
  */
 const repeatedPaths: readonly string[] = [
-  ...['corpus', 'h1', 'h1-fast', 'h2', 'tls', 'websocket'].map((name) => `server/${name}`),
+  'core/pipeline/corpus',
+  ...['h1', 'h1-fast', 'h2', 'tls', 'websocket'].map((name) => `core/server/${name}`),
   ...['inherited-sockets', 'listener', 'node-internals', 'open-files', 'reload'].map(
-    (name) => `server/${name}`,
+    (name) => `core/pipeline/${name}`,
   ),
-  ...['cli/serve', 'cli/cli', 'cli/program', 'outbound', 'proxy/failover'],
-  ...['proxy/fetcher', 'webhooks/attempt', 'cache/shared-body', 'cache/storage'],
-  ...['store/databases', 'store/open', 'store/processes'],
+  ...['cli/serve', 'cli/cli', 'cli/program', 'core/outbound', 'modules/proxy/failover'],
+  ...['modules/proxy/fetcher', 'modules/webhooks/attempt', 'modules/cache/shared-body'],
+  ...['modules/cache/storage', 'core/log/databases', 'core/log/open', 'core/log/processes'],
 ];
 
 /** The files of those tests. */

@@ -67,7 +67,11 @@ suite.jobs = jobsHere();
 suite.on('spawn', endIfSilent);
 
 const [passed, failures, skipped] = [[] as number[], [] as string[], [] as string[]];
-const runs = await groupRuns(tierOf(given.tier));
+const runs = await groupRuns(tierOf(given.tier)).catch((error: unknown) => {
+  // tap would end the process without a word.
+  process.stderr.write(`${String(error)}\n`);
+  process.exit(1);
+});
 buildConsole();
 const program = await installedProgram();
 await Promise.all(runs.map(report));
