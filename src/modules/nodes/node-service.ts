@@ -35,6 +35,8 @@ interface NodeServiceParts extends CopyParts {
 export class NodeService {
   readonly #parts: NodeServiceParts;
   readonly #follower: Follower;
+  /** Whether the log that it has copied cannot continue; a failure does not change that. */
+  #hasToCopy = false;
   readonly #copied = Promise.withResolvers<undefined>();
   readonly #process = newId();
   #running: readonly RunningTask[] = [];
@@ -89,13 +91,20 @@ export class NodeService {
   }
 
   async #follow(signal: AbortSignal, well: () => void): Promise<void> {
+    if (!this.#hasToCopy && (await this.#followLog(signal, well)) === 'stopped') return;
+    this.#hasToCopy = true;
+    await this.#copyAgain(signal);
+  }
+
+  /** Follows the log of the centre until the node is stopped, or has to copy it again. */
+  async #followLog(signal: AbortSignal, well: () => void): Promise<'stopped' | 'other'> {
     const { log, store } = this.#parts;
     const isOlder = store.rowLog.identity().follows?.isOlder === true;
     const connected = (): void => {
       well();
       this.#link(true);
     };
-    if (!isOlder && (await this.#follower.run(signal, connected)) === 'stopped') return;
+    if (!isOlder && (await this.#follower.run(signal, connected)) === 'stopped') return 'stopped';
     const reason = isOlder
       ? 'This version may know changes that the one before did not'
       : 'The log of the centre is not the one that this node has copied';
@@ -104,7 +113,7 @@ export class NodeService {
       `${reason}: the node copies it again, and serves what it has until then.`,
     );
     this.#link(false, `${reason}: the node copies it again.`);
-    await this.#copyAgain(signal);
+    return 'other';
   }
 
   /** Copies the log again; the call after a failure copies the rows that are missing. */
