@@ -11,7 +11,7 @@ import { commit, inserted, openIn } from '../../core/log/scratch.ts';
 
 const rules = 300;
 /** Kills, from the begin of a batch to some time after its end. */
-const kills = 100;
+const kills = 20;
 const batcher = join(import.meta.dirname, 'batcher.ts');
 
 /** Runs a batch in a process that is killed some time after it has begun; returns its last word. */
