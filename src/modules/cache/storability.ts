@@ -85,7 +85,7 @@ const understood: ReadonlySet<number> = new Set([
  */
 const ofOneRequest: ReadonlySet<number> = new Set([412, 416, 428, 429, 431, 511]);
 
-/** A status beyond it is none of HTTP (RFC 9110 §15), and means nothing to a cache. */
+/** HTTP defines no status above it (RFC 9110 §15): a cache stores none. */
 const lastStatus = 599;
 
 /** Whether responses of a status may be stored with an explicit lifetime. */

@@ -42,7 +42,7 @@ function silentNodes({ store, emit, now, log }: NodeWatchParts, everyMs: number)
   const { shared, nodes } = store;
   const hasKey = (name: string): boolean => store.keys().some(({ node }) => node === name);
   let couldHear = hearingSince(now);
-  // At a start, nobody has been silent yet.
+  // Right after the start, no node counts as silent.
   return afterIntervals(everyMs, async () => {
     // Without the cluster, this node hears nothing of the others.
     if (shared?.state().isConnected === false) couldHear = hearingSince(now);
