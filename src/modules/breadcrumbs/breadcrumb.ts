@@ -13,7 +13,7 @@ import {
   parseWhen,
 } from '../../core/pipeline/conditions/when.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
-import { asQueryValue, encodePath, isWildcardPath } from '../../core/values/path.ts';
+import { encodePath, isWildcardPath } from '../../core/values/path.ts';
 import { type Rule, type StoredRule, isTarget } from '../rules/rule.ts';
 
 /** The statuses of a redirect to a target (RFC 9110 §15.4). */
@@ -203,7 +203,7 @@ export function locationOf(
   const splat = encodePath(capture);
   const template = takesCapture ? `${text}{splat}` : text;
   const values: TargetValues = { splat, path: encodePath(path), query, host };
-  const whole = fillTarget(template, values, asQueryValue);
+  const whole = fillTarget(template, values);
   if (!URL.canParse(whole, placeholder)) return undefined;
   if (!staysBelow(beginningOf(template, host), whole)) return undefined;
   return normalize(withQuery(whole, added));
