@@ -27,8 +27,8 @@ import { type ApacheSite, leaveUnknown, parseApache } from './site.ts';
 
 /**
  * Converts a configuration of Apache: virtual hosts, or the directives of an `.htaccess`. Throws
- * `invalid` with a line if it cannot be parsed. `read` reads the files that it includes; `folder` is
- * the folder of the file as the ini file names it.
+ * `invalid` with a line if it cannot be parsed. `read` reads the files that it includes. `folder`
+ * is the folder of the file as the ini file names it.
  */
 export function convertApache(text: string, _file = '', read = readNone, folder = '.'): Converted {
   const conversion = new Conversion();
