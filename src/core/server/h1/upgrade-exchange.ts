@@ -53,7 +53,7 @@ export class UpgradeExchange implements Exchange {
   async respond(reply: Reply): Promise<Sent> {
     const socket = this.#socket;
     this.hasBegun = true;
-    // Whoever has opened the protocol has sent its head.
+    // The head was sent as the protocol opened.
     if (reply.status === 101) return { bytes: 0, cut: false };
     const { body } = reply;
     if (body.kind === 'none' || body.kind === 'bytes') {
