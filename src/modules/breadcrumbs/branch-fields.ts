@@ -56,7 +56,9 @@ export function parseBranchFields({ headers, cookies }: JsonObject): {
   const isTooLong = Buffer.byteLength(secureLines.join()) > ruleHeadersBytesMax;
   if (isTooLong || lines.length / 2 > customHeadersMax) {
     const path = ofHeaders.members.length > 0 ? 'headers' : 'cookies';
-    const words = `of a branch are at most ${customHeadersMax} fields of ${ruleHeadersBytesMax} bytes`;
+    const words =
+      `of a branch are at most ${customHeadersMax} fields, and at most ` +
+      `${ruleHeadersBytesMax} bytes`;
     return { fields: undefined, unsent: [...unsent, { path, reason: 'out_of_range', words }] };
   }
   const named = lines.filter((_, at) => at % 2 === 0).map((name) => name.replace(/\[\]$/, ''));

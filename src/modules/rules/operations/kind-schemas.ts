@@ -164,8 +164,8 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
         type: 'array',
         maxItems: breadcrumbBranchesMax,
         description:
-          'branches; the first one whose conditions (if) all hold replaces the above, and may add ' +
-          'header fields and cookies of its own (headers, cookies)',
+          'branches; the first one whose conditions (if) all hold replaces the above, and may ' +
+          'add header fields and cookies of its own (headers, cookies)',
       },
     },
   },

@@ -64,7 +64,7 @@ export function withHeaderNote(
   return { ...expected, notes: [...(expected.notes ?? []), note] };
 }
 
-/** The lines of headers, as createFieldChanges takes them: the second of a list adds to the first. */
+/** The lines of headers for createFieldChanges: the second of a list adds to the first. */
 export function headerLines(headers: RuleHeaders): FieldList {
   return Object.entries(headers).flatMap(([name, value]) =>
     [value].flat().flatMap((text, at) => {
