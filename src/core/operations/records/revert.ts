@@ -10,7 +10,7 @@ import { conflictsShownMax, invalidateListedMax } from './limits.ts';
 import { differingNames, fieldVersions, type Reader, type ShownFamily, shownTo } from './shown.ts';
 
 /** The families with changes that an undo takes back: an undone insert of a key revokes it. */
-export type RevertedFamily = RevertibleFamily | 'key';
+type RevertedFamily = RevertibleFamily | 'key';
 
 /** Selects rows of the log: those to which every given condition applies. */
 export interface RevertSelection {
@@ -27,7 +27,7 @@ export interface RevertSelection {
 }
 
 /** Parts of families, as their forCall names them. */
-export type RevertParts = Readonly<Partial<Record<RevertedFamily, JsonObject>>>;
+type RevertParts = Readonly<Partial<Record<RevertedFamily, JsonObject>>>;
 
 /** A caller whose rights decide about an undo, in data that a thread can get. */
 export type RevertReader = Reader & Pick<Caller, 'bounds'>;
@@ -100,7 +100,7 @@ export interface RecordRevert {
 }
 
 /** Rows of a transaction in other families than an invalidate is about: they stay. */
-export type OtherRows = ReadonlyMap<Family, number>;
+type OtherRows = ReadonlyMap<Family, number>;
 
 /** The effect of an invalidate, with its digest. */
 interface Revert {
