@@ -364,6 +364,8 @@ export const texts = {
     sharesHint: 'Each share is of the visitors who meet the other conditions of its branch.',
     branch: (at: number) => `Branch ${at}`,
     otherwise: 'Otherwise',
+    headers: 'Header fields of the answer, one on each line',
+    cookies: 'Cookies, one on each line',
     rest: 'The others',
     phrase: {
       country: (list: string) => `from ${list}`,
@@ -941,15 +943,16 @@ export const texts = {
     again: 'Revert this revert',
     records: 'Records',
     affected: 'Changes',
-    gone: 'Pages that go',
-    back: 'Pages that come back',
-    conflicts: 'Conflicts: pages with later changes, which stay',
+    gone: 'Records that go',
+    back: 'Records that come back',
+    conflicts: 'Conflicts: records with later changes, which stay',
     conflictsLead:
       'Some were changed again since. Those later changes stay; choose what to revert.',
     leaveConflicts: (count: number) =>
       count === 1 ? 'Leave this one as it is' : `Leave these ${count.toLocaleString()} as they are`,
     revertThis: 'Revert',
     stays: 'stays as it is',
+    othersStay: (kinds: string) => `What else its transaction has changed stays: ${kinds}.`,
     ofRecord: 'history',
     laterActions: { insert: 'Made', edit: 'Changed again', invalidate: 'Reverted' },
     moreChanges: (count: number) => `and ${count.toLocaleString()} more`,

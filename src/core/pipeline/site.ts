@@ -3,7 +3,7 @@ import type { Rates } from '../../modules/rates/rates.ts';
 import type { SiteAccess } from './site-access.ts';
 import { branchOutcomes } from '../../modules/breadcrumbs/branches.ts';
 import { explainKey } from '../../modules/breadcrumbs/explain.ts';
-import { cachingFields, keyReply, resolutionData } from '../../modules/breadcrumbs/reply.ts';
+import { cachingFields, keyData, keyReply } from '../../modules/breadcrumbs/reply.ts';
 import {
   breadcrumbStart,
   resolveKey,
@@ -130,8 +130,8 @@ export function createSite(parts: SiteParts): Site {
     requireRuleSection: (rule, place, client) => requireRuleSection(access, rule, place, client),
     resolve: (visit) => resolveGuarded(parts, visit),
     breadcrumb: keyReply,
-    breadcrumbData: (resolved) => ({
-      data: resolutionData(resolved),
+    breadcrumbData: async (resolved, visit) => ({
+      data: await keyData(resolved, visit),
       caching: cachingFields(resolved),
     }),
     explain(request) {
