@@ -25,6 +25,8 @@ import {
 } from '../../src/core/http/limits.ts';
 import { rangesMax } from '../../src/core/http/representation/ranges.ts';
 import { outboxMaxDefault } from '../../src/core/log/open.ts';
+import { outboundConnectionsMax } from '../../src/core/outbound/h1/http1-client.ts';
+import { http2RequestsMax } from '../../src/core/outbound/h2/http2-client.ts';
 import { wrongKeysPerMinuteMax } from '../../src/core/operations/keys/authenticate.ts';
 import {
   readBodyBytesMax,
@@ -72,8 +74,8 @@ import {
 } from '../../src/modules/assets/upload/upload-content.ts';
 import { providerTimeoutMs } from '../../src/modules/login/limits.ts';
 import { providerRequestsMax } from '../../src/modules/login/provider.ts';
-import { fetchesPerAddressMax } from '../../src/modules/proxy/fetcher.ts';
-import { rendersWaitingMax } from '../../src/modules/rendering/template-thread.ts';
+import { placeWaitMs, placesWaitingMax } from '../../src/modules/proxy/source-places.ts';
+import { rendersWaitingMax } from '../../src/modules/rendering/template-threads.ts';
 import { liveReadersMax, liveRowsMax } from '../../src/modules/status/live-access.ts';
 import { stateReadersMax } from '../../src/modules/status/state-watcher.ts';
 import { anonymousWritesPerMinuteMax } from '../../src/modules/tables/rows/anonymous-writes.ts';
@@ -117,7 +119,12 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
     size(unreadPerAddressBytesMax),
   ],
   pipelined: [count(pipelinedRequestsMax)],
-  fetches: [count(fetchesPerAddressMax)],
+  fetches: [
+    count(outboundConnectionsMax),
+    count(http2RequestsMax),
+    count(placesWaitingMax),
+    seconds(placeWaitMs),
+  ],
   ranges: [count(rangesMax)],
   http2_streams: [count(http2StreamsMax), count(http2ConcurrentStreamsMax)],
   http2_resets: [count(http2ResetsMax), count(http2ResetsPerSecond)],

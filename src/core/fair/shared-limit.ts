@@ -1,5 +1,5 @@
 import { addressNetwork } from '../values/network/cidr.ts';
-import { Failure } from '../values/failure.ts';
+import { type Cancellation, Failure } from '../values/failure.ts';
 import type { LimitName } from '../values/limit.ts';
 
 /**
@@ -36,6 +36,9 @@ export interface Shares {
 /** Gives back what was taken; a second call does nothing. */
 export type Release = () => void;
 
+/** An AbortSignal, or another cancellation. */
+type AbortingSignal = Cancellation & { readonly reason?: unknown };
+
 /** A request that waits for its turn. */
 interface Waiter {
   readonly amount: number;
@@ -47,10 +50,18 @@ interface Waiter {
 interface Line {
   readonly client: Sharer;
   readonly name: string;
+  /** The wide network of the client; its name if it has none. */
+  readonly wide: string;
   readonly waiters: Set<Waiter>;
   /** How often others were served first because the next request needs more than is free. */
   passedOver: number;
 }
+
+/**
+ * What a wide network of IPv6 may hold of a limit, with all networks of 64 bits that it has: who
+ * has a network of 48 bits has 65,536 of them.
+ */
+const wideShareMax = 0.75;
 
 /** So often others may be served before a large request; then they wait until it has room. */
 const passedOverMax = 100;
@@ -67,6 +78,9 @@ const turnsRememberedMax = 10_000;
 export class SharedLimit {
   readonly #shares: Shares;
   readonly #held = new Map<string, number>();
+  /** What wide networks hold, and how many of their requests wait. */
+  readonly #heldByWide = new Map<string, number>();
+  readonly #waitingByWide = new Map<string, number>();
   /** The lines by the names of their clients. */
   readonly #lines = new Map<string, Line>();
   /** What each client had been served when its next turn comes; it begins where the others are. */
@@ -169,14 +183,14 @@ export class SharedLimit {
    * aborts first; with `rate_limited` or `unavailable` as `take` if the limit has no lines, too
    * many wait, or the turn does not come in time.
    */
-  acquire(client: Sharer, amount = 1, signal?: AbortSignal): Promise<Release> {
+  acquire(client: Sharer, amount = 1, signal?: AbortingSignal): Promise<Release> {
     const { waiting } = this.#shares;
     const name = clientName(client);
     if (signal?.aborted === true) return Promise.reject(abortReason(signal));
     const taken = this.tryAcquire(client, amount);
     if (taken !== undefined) return Promise.resolve(taken);
     const begin = this.#placeOf(client, amount);
-    if (waiting === undefined || amount > this.#shares.max || !this.#makeRoom(name)) {
+    if (waiting === undefined || amount > this.#shares.max || !this.#makeRoom(client, name)) {
       return Promise.reject(this.#refusal(client, name, amount));
     }
     return new Promise((resolve, reject) => {
@@ -210,7 +224,7 @@ export class SharedLimit {
   }
 
   /** Runs a task when it is the client's turn; rejects as `acquire` and the task do. */
-  async run<T>(client: Sharer, act: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+  async run<T>(client: Sharer, act: () => Promise<T>, signal?: AbortingSignal): Promise<T> {
     const release = await this.acquire(client, 1, signal);
     try {
       return await act();
@@ -231,8 +245,16 @@ export class SharedLimit {
     const { max, withoutKeyMax = Infinity, held: duration } = this.#shares;
     const held = this.#held.get(name) ?? 0;
     if (this.#all + amount > max || held + amount > this.#capOf(client)) return false;
+    if (!this.#fitsWide(client, name, amount)) return false;
     if (isWithoutKey(client) && this.#withoutKey + amount > withoutKeyMax) return false;
     return duration === 'short' || leavesRoom({ held, all: this.#all, max }, amount);
+  }
+
+  /** Whether the wide network of a client leaves something to others. */
+  #fitsWide(client: Sharer, name: string, amount: number): boolean {
+    const wide = wideNameOf(client, name);
+    const held = wide === undefined ? 0 : (this.#heldByWide.get(wide) ?? 0);
+    return held === 0 || held + amount <= this.#shares.max * wideShareMax;
   }
 
   #capOf(client: Sharer): number {
@@ -278,23 +300,27 @@ export class SharedLimit {
   }
 
   #add(client: Sharer, name: string, amount: number): void {
-    const held = (this.#held.get(name) ?? 0) + amount;
-    if (held > 0) this.#held.set(name, held);
-    else this.#held.delete(name);
+    addTo(this.#held, name, amount);
     this.#all += amount;
     if (isWithoutKey(client)) this.#withoutKey += amount;
-    if (this.#shares.waiting !== undefined) this.#count(name, amount);
+    const wide = wideNameOf(client, name);
+    if (wide !== undefined) addTo(this.#heldByWide, wide, amount);
+    if (this.#shares.waiting !== undefined) this.#count(name, wide ?? name, amount);
   }
 
-  /** Moves the next turn of a client behind those of others who have been served less. */
-  #count(name: string, amount: number): void {
+  /**
+   * Moves the next turn of a client, and of its wide network, behind those of others who have been
+   * served less.
+   */
+  #count(name: string, wide: string, amount: number): void {
     if (this.#all === 0 && this.#waiting === 0) {
       this.#turns.clear();
       this.#turn = 0;
     }
     if (amount <= 0) return;
-    this.#turn = this.#turnOf(name);
-    this.#turns.set(name, this.#turn + amount);
+    this.#turn = this.#turnOf(wide);
+    this.#turns.set(wide, this.#turn + amount);
+    if (wide !== name) this.#turns.set(name, this.#turn + amount);
     if (this.#turns.size <= turnsRememberedMax) return;
     for (const [other, turn] of this.#turns) if (turn <= this.#turn) this.#turns.delete(other);
     if (this.#turns.size <= turnsRememberedMax) return;
@@ -307,30 +333,41 @@ export class SharedLimit {
   }
 
   #join(client: Sharer, name: string, waiter: Waiter): void {
-    const line = this.#lines.get(name) ?? { client, name, waiters: new Set(), passedOver: 0 };
+    const wide = wideNameOf(client, name) ?? name;
+    const line = this.#lines.get(name) ?? { client, name, wide, waiters: new Set(), passedOver: 0 };
     line.waiters.add(waiter);
     this.#lines.set(name, line);
     this.#waiting += 1;
+    if (this.#shares.waiting !== undefined) addTo(this.#waitingByWide, wide, 1);
   }
 
   #leave(name: string, waiter: Waiter): void {
     const line = this.#lines.get(name);
     if (line?.waiters.delete(waiter) !== true) return;
     this.#waiting -= 1;
+    if (this.#shares.waiting !== undefined) addTo(this.#waitingByWide, line.wide, -1);
     if (line.waiters.size === 0) this.#lines.delete(name);
   }
 
   /**
-   * Makes room for one more that waits: refuses the newest of the longest line, unless the client's
-   * own line would be the longest. Returns whether there is room.
+   * Makes room for one more that waits: refuses the newest of the longest line in the wide network
+   * with most requests, unless those are the client's own. Returns whether there is room.
    */
-  #makeRoom(name: string): boolean {
+  #makeRoom(client: Sharer, name: string): boolean {
     const { waiting = { max: 0 } } = this.#shares;
     if (this.#waiting < waiting.max) return true;
-    const own = this.#lines.get(name)?.waiters.size ?? 0;
+    const own = wideNameOf(client, name) ?? name;
+    let fullest = own;
+    let most = (this.#waitingByWide.get(own) ?? 0) + 1;
+    for (const [wide, count] of this.#waitingByWide) {
+      if (count > most) [fullest, most] = [wide, count];
+    }
     let longest: Line | undefined;
+    const ownLine = fullest === own ? (this.#lines.get(name)?.waiters.size ?? 0) + 1 : 0;
     for (const line of this.#lines.values()) {
-      if (line.waiters.size > (longest?.waiters.size ?? own + 1)) longest = line;
+      const { size } = line.waiters;
+      if (line.wide !== fullest || size <= ownLine) continue;
+      if (size >= (longest?.waiters.size ?? 0)) longest = line;
     }
     const newest = longest === undefined ? undefined : [...longest.waiters].at(-1);
     if (longest === undefined || newest === undefined) return false;
@@ -364,7 +401,7 @@ export class SharedLimit {
       }
       if (!hasRoom) continue;
       // No other line can have an earlier turn.
-      if (held === 0 && this.#turnOf(name) <= this.#turn) {
+      if (held === 0 && this.#isNext(line)) {
         within = line;
         break;
       }
@@ -376,9 +413,17 @@ export class SharedLimit {
     return next;
   }
 
+  #isNext({ name, wide }: Line): boolean {
+    return this.#turnOf(wide) <= this.#turn && this.#turnOf(name) <= this.#turn;
+  }
+
+  /** Of two lines, the one that has been served less: first its wide network, then itself. */
   #sooner(line: Line, other: Line | undefined): Line {
-    const isSooner = other === undefined || this.#turnOf(line.name) < this.#turnOf(other.name);
-    return isSooner ? line : other;
+    if (other === undefined) return line;
+    const earlier =
+      this.#turnOf(line.wide) - this.#turnOf(other.wide) ||
+      this.#turnOf(line.name) - this.#turnOf(other.name);
+    return earlier < 0 ? line : other;
   }
 
   /** The number of clients that hold something or wait. */
@@ -400,13 +445,26 @@ export function leavesRoom(
   return all + amount <= max && (held === 0 || held + amount <= max - all - amount);
 }
 
-function abortReason(signal: AbortSignal | undefined): Error {
+function abortReason(signal: AbortingSignal | undefined): Error {
   const reason: unknown = signal?.reason;
   return reason instanceof Error ? reason : new Error('the request has ended', { cause: reason });
 }
 
 function isWithoutKey(client: Sharer): client is Exclude<Sharer, string> {
   return typeof client !== 'string' && client.keyId === undefined;
+}
+
+/** The wide network of a client over IPv6 without a key: 6 of the 8 bytes in its name. */
+function wideNameOf(client: Sharer, name: string): string | undefined {
+  if (!isWithoutKey(client) || !name.includes(':')) return undefined;
+  return name.split(':', 6).join(':');
+}
+
+/** Adds to one of the counts, which has no entries of 0. */
+function addTo(counts: Map<string, number>, name: string, amount: number): void {
+  const count = (counts.get(name) ?? 0) + amount;
+  if (count > 0) counts.set(name, count);
+  else counts.delete(name);
 }
 
 /** The name by which a client is counted; equal for all addresses of a network. */

@@ -1,3 +1,4 @@
+import { asQueryValue } from '../values/path.ts';
 import { asPathValue, queryPairs } from './query.ts';
 
 /** What the variables of a target stand for, percent-encoded. */
@@ -18,20 +19,17 @@ export function targetVariables(target: string): readonly string[] {
 }
 
 /**
- * A target with the values of a request for its variables; other braces stay. `inQuery` encodes the
- * values behind the `?` or `#` of the target, except `{query}`. A path may then begin with two
- * slashes, which begin a host (RFC 3986 §4.2): the caller has to prevent that.
+ * A target with the values of a request for its variables; other braces stay. Behind the `?` or `#`
+ * of the target a value is one value of the query: no `&` of a path adds a parameter. Only
+ * `{query}` is a whole query. A path may begin with two slashes, which begin a host (RFC 3986
+ * §4.2): the caller has to prevent that.
  */
-export function fillTarget(
-  target: string,
-  values: TargetValues,
-  inQuery: (encoded: string) => string = (encoded) => encoded,
-): string {
+export function fillTarget(target: string, values: TargetValues): string {
   const [beforeQuery = ''] = target.split(/[?#]/, 1);
   return target.replace(variable, (_whole, name: string, at: number) => {
     if (name === 'query') return values.query;
     const value = valueOf(name, values);
-    return at < beforeQuery.length ? value : inQuery(value);
+    return at < beforeQuery.length ? value : asQueryValue(value);
   });
 }
 

@@ -37,11 +37,19 @@ export interface Call {
   readonly isText?: boolean;
   /** Whether the server refuses a write with a mistake in it (RFC 7240 §4.4, handling=strict). */
   readonly isStrict?: boolean;
+  /**
+   * Counts a page that the call asks for among several, as if a call of its own did; undefined for
+   * a call of the server itself. Rejects with `rate_limited`.
+   */
+  readonly countPage?: CountPage;
   /** The tool through which the caller makes the call; undefined for a call without one. */
   readonly via?: ToolUse | undefined;
   /** Creates a signal that aborts when no client waits for the answer any more. */
   readonly signal: () => AbortSignal;
 }
+
+/** Counts a page, by its origin and its path as an input names it. */
+export type CountPage = (page: { readonly origin: string; readonly path: string }) => Promise<void>;
 
 /** The changes after a seq that an operation sends after its answer, as they are committed. */
 export interface ChangeStream {

@@ -42,7 +42,7 @@ export const limitMessages = {
   live_access: 'too many clients read the live access log: one was refused',
   live_state: 'too many clients watch the state of the server: one was refused',
   subscriptions: 'a client, or all clients together, had too many subscriptions',
-  renderings: 'too many pages waited for the thread that renders templates: some were refused',
+  renderings: 'too many pages waited for the threads that render templates: some were refused',
   websocket_unread: 'a websocket did not read its answers',
 } as const;
 

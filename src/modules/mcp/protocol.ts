@@ -9,9 +9,9 @@ import type {
 } from '@modelcontextprotocol/server';
 import type { ToolUse } from '../../core/log/change.ts';
 import { envelopeFrom } from '../../core/operations/http/envelope.ts';
-import { countForPlace } from '../../core/operations/http/operation-rates.ts';
+import { countForPlace, createPageCount } from '../../core/operations/http/operation-rates.ts';
 import { operationPath, outcomeMembers } from '../../core/operations/http/operations.ts';
-import type { Call } from '../../core/operations/operation.ts';
+import type { Call, CountPage } from '../../core/operations/operation.ts';
 import type { Serving } from '../../core/pipeline/serving.ts';
 import { contentPacket } from '../../core/server/websocket/packet.ts';
 import { Failure } from '../../core/values/failure.ts';
@@ -150,8 +150,9 @@ function readsFor({ serving, call }: McpRequest): ResourceReads {
   return {
     mayRun: (name) => mayCall(execute.require(name), call.caller),
     async run(name, v) {
-      await countForRates(serving, call, { name, v });
-      const outcome = await execute.run(name, v, { ...call, vk: undefined, qk: undefined });
+      const countPage = await countForRates(serving, call, { name, v });
+      const asked = { ...call, vk: undefined, qk: undefined, countPage };
+      const outcome = await execute.run(name, v, asked);
       return outcome.kind === 'data' ? outcome.data : undefined;
     },
     count() {
@@ -171,8 +172,9 @@ async function callTool(
     name = operationOfTool(tool);
     const { v, vk, qk, draft } = envelopeFrom(sent, name);
     requireReach(serving.execute.require(name), call.caller, draft);
-    await countForRates(serving, call, { name, v });
-    const outcome = await serving.execute.run(name, v, { ...call, vk, qk, draft, via });
+    const countPage = await countForRates(serving, call, { name, v });
+    const asked = { ...call, vk, qk, draft, via, countPage };
+    const outcome = await serving.execute.run(name, v, asked);
     if (outcome.kind === 'stream') {
       throw new Failure('invalid', `${name} sends packets: a tool cannot call it.`);
     }
@@ -189,12 +191,15 @@ async function callTool(
   }
 }
 
-/** Counts a call for the rates of the path at which HTTP has its operation, and of its page. */
+/**
+ * Counts a call for the rates of the path at which HTTP has its operation, and of its page; returns
+ * what counts further pages.
+ */
 async function countForRates(
-  { rates, config }: Serving,
+  { rates, execute, config }: Serving,
   { origin, fields, caller, visitor }: McpRequest['call'],
   { name, v }: { readonly name: string; readonly v: unknown },
-): Promise<void> {
+): Promise<CountPage> {
   const { base } = config.server;
   const path = operationPath(name, base);
   // The request itself has counted for those of this path.
@@ -205,8 +210,9 @@ async function countForRates(
     visitor: () => visitor,
     keyId: () => caller.keyId,
   });
-  const countedFor = [own, path];
-  await countForPlace(rates, { name, v, origin, fields, caller, visitor, countedFor });
+  const rated = { name, v, origin, fields, caller, visitor, countedFor: [own, path] };
+  await countForPlace(rates, rated);
+  return createPageCount({ rates, execute }, rated);
 }
 
 /** Throws `too_large` for a text that is too long for a model. */

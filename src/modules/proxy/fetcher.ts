@@ -1,5 +1,4 @@
 import { type Duplex, Readable } from 'node:stream';
-import { SharedLimit, type Shares } from '../../core/fair/shared-limit.ts';
 import { plainPage } from '../../core/http/content/page.ts';
 import {
   type Body,
@@ -36,12 +35,6 @@ import {
   requireTargets,
   sendToSource,
 } from './source-request.ts';
-
-/**
- * Requests of one address that sources are answering at the same time: a quarter of the connections
- * that there are to one source.
- */
-export const fetchesPerAddressMax = 512;
 
 /** Fetches content from other servers (docs/design/fetching.md#sources). */
 export interface Fetcher {
@@ -84,28 +77,17 @@ export function createFetcher(
   },
 ): Fetcher {
   const { health, checks, via } = given;
-  const parts = { ...given, balancer: new Balancer(health), mirror: new Mirror(given) };
-  const inProgress = new SharedLimit(shares);
+  const parts = {
+    ...given,
+    balancer: new Balancer(health),
+    mirror: new Mirror(given),
+  };
   return {
     async respond(rule, request) {
       const plan = requireMethod(fetchPlan(rule), rule, request.method);
       if (plan.health !== undefined) checks.watch(rule);
       if (isLoop(request.fields.via, viaName(via, plan.id))) return loopReply(plan);
-      const client = { keyId: undefined, address: request.address };
-      const release = (): void => {
-        inProgress.giveBack(client, 1);
-      };
-      inProgress.take(client, 1);
-      try {
-        const reply = replyToClient(await sendToSource(parts, plan, request), plan, request);
-        const { body } = reply;
-        if (body.kind !== 'stream' || body.stream.closed) release();
-        else body.stream.once('close', release);
-        return reply;
-      } catch (error) {
-        release();
-        throw error;
-      }
+      return replyToClient(await sendToSource(parts, plan, request), plan, request);
     },
     async upgrade(rule, request) {
       const plan = fetchPlan(rule);
@@ -166,18 +148,6 @@ function listOf(field: string): readonly string[] {
   const names = field.split(',').map((name) => name.trim().toLowerCase());
   return names.filter((name) => name !== '');
 }
-
-/**
- * The most requests of one address that wait for sources at the same time, because slow sources
- * occupy connections.
- */
-const shares: Shares = {
-  what: 'requests that other servers are answering',
-  limit: 'fetches',
-  held: 'long',
-  max: Infinity,
-  perAddressMax: fetchesPerAddressMax,
-};
 
 function sourceStatusNote({ httpresponse }: FetchRule): string {
   const replaced = httpresponse === undefined ? '' : `; ${httpresponse} replaces its 200`;

@@ -2,6 +2,7 @@ import { Readable, finished } from 'node:stream';
 import { requireIntactBody } from '../../core/http/content/content.ts';
 import { proxyHeader } from '../../core/http/reading/proxy-protocol.ts';
 import { type FieldList, replyField, withoutFields } from '../../core/http/reply.ts';
+import type { Release } from '../../core/fair/shared-limit.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { countPassedBytes } from '../../core/outbound/connection.ts';
 import type { OutboundRequest } from '../../core/outbound/dialler.ts';
@@ -22,6 +23,7 @@ import { responseFields } from './response-fields.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceHealth } from './source-health.ts';
 import type { SourceNames } from './source-names.ts';
+import type { SourcePlaces } from './source-places.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 
 /**
@@ -34,6 +36,7 @@ export interface SourceRequestParts {
   readonly balancer: Balancer;
   readonly names: SourceNames;
   readonly mirror: Mirror;
+  readonly places: SourcePlaces;
   readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
   readonly via: string;
@@ -52,7 +55,17 @@ export interface FetchedResponse {
  * does, with `not_found` if the path of the request would leave every source, and `too_large`.
  */
 export async function sendToSource(
-  { diallers, health, balancer, names, mirror, statistics, via, ...limits }: SourceRequestParts,
+  {
+    diallers,
+    health,
+    balancer,
+    names,
+    mirror,
+    places,
+    statistics,
+    via,
+    ...limits
+  }: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: string,
@@ -77,7 +90,7 @@ export async function sendToSource(
   const copy = isCopied ? mirror.copy(plan, request, sent, body !== undefined) : undefined;
   const clientFields = visibleFields(plan, request, via);
   let resends = -1;
-  const sendTo: SendTo = (to, begun) => {
+  const sendNow = (to: SourceTarget, release: Release, begun?: () => void) => {
     resends += 1;
     const counted = statistics.start(to.source.server);
     const answer = dialler.send({
@@ -94,7 +107,16 @@ export async function sendToSource(
         }),
       ...(begun !== undefined && { begun }),
     });
-    return countAnswer(answer, counted, request);
+    return countAnswer(answer, { counted, release }, request);
+  };
+  const sendTo: SendTo = (to, begun) => {
+    // Websockets and other protocols have a limit of their own, which counts them to their end.
+    if (upgrade !== undefined) return sendNow(to, keepNothing, begun);
+    const place = places.of(to.source.server, plan, request);
+    if (typeof place === 'function') return sendNow(to, place, begun);
+    // Content may break during the wait: without a listener, that would end the process.
+    body?.on('error', keepNothing);
+    return place.then((release) => sendNow(to, release, begun));
   };
   const [only] = targets;
   if (sources.length === 1) {
@@ -142,12 +164,18 @@ function placeOf(
   };
 }
 
-/** Counts the outcome of a request; returns the answer unchanged. */
+function keepNothing(): void {}
+
+/** Counts the outcome of a request, and gives its place back; returns the answer unchanged. */
 async function countAnswer(
   coming: Promise<SourceResponse>,
-  counted: CountedRequest,
+  { counted, release }: { readonly counted: CountedRequest; readonly release: Release },
   { signal, sourceAnswered }: ContentRequest,
 ): Promise<SourceResponse> {
+  const ended = (): void => {
+    counted.ended();
+    release();
+  };
   try {
     const answer = await coming;
     const ms = counted.answered(answer.status);
@@ -157,13 +185,11 @@ async function countAnswer(
         // Content that fails ends the answer, whose signal aborts then as well.
         if (isConnectionFailure(failure) && !signal.aborted) counted.failed(failure.message);
       },
-      ended: () => {
-        counted.ended();
-      },
+      ended,
     });
   } catch (thrown) {
     if (isSourceFailure(thrown) && !signal.aborted) counted.failed(thrown.message);
-    counted.ended();
+    ended();
     throw thrown;
   }
 }

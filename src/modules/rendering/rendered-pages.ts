@@ -17,7 +17,7 @@ import type { CompressiblePage, PageCompressor } from '../compression/page-compr
 import type { FoundRule, Rule, StoredRule } from '../rules/rule.ts';
 import { type PageText, readPageText } from './page-text.ts';
 import type { SharedRendering } from './shared-rendering.ts';
-import { type TemplateAnswer, TemplateError, type TemplateThread } from './template-thread.ts';
+import { type TemplateAnswer, TemplateError, type TemplateThreads } from './template-threads.ts';
 
 /** Memory of rendered pages. */
 const renderedPagesBytesMax = 32 * MIB;
@@ -97,7 +97,7 @@ interface Given {
 }
 
 interface RenderedPagesParts {
-  readonly thread: Pick<TemplateThread, 'page' | 'html' | 'rowInputs' | 'turns'>;
+  readonly thread: Pick<TemplateThreads, 'page' | 'html' | 'rowInputs' | 'turns'>;
   readonly shared: SharedRendering;
   readonly compressor: PageCompressor;
   /** Milliseconds since 1970. */

@@ -104,6 +104,35 @@ suite('turns of a shared limit', () => {
     assert.deepEqual(settled.slice(5, 9).sort(), ['A', 'B', 'C', 'D']);
   });
 
+  test('go round between wide networks of IPv6, whose clients are many', async () => {
+    const limit = limitOf({ waiting: { max: 100, ms: 60_000 } });
+    const served: string[] = [];
+    const ask = async (address: string): Promise<void> => {
+      const end = await limit.acquire({ keyId: undefined, address }).catch(() => undefined);
+      if (end !== undefined) served.push(address);
+      await nextTurn();
+      end?.();
+    };
+    const many = Array.from({ length: 200 }, (_, at) => ask(`2001:db8:1:${at.toString(16)}::1`));
+    await nextTurn();
+    const others = ['2001:db8:2::1', '192.0.2.1'].map(ask);
+    await Promise.all([...many, ...others]);
+    assert.deepEqual(served.slice(1, 4).sort(), [
+      ...['192.0.2.1', '2001:db8:1:1::1', '2001:db8:2::1'],
+    ]);
+    // Each of the others has pushed one out of the lines.
+    assert.equal(served.length, 1 + 100);
+  });
+
+  test('leave a quarter to others than the clients of a wide network', () => {
+    const limit = new SharedLimit({ what: 'things', held: 'long', max: 64 });
+    const take = (address: string) => limit.tryAcquire({ keyId: undefined, address });
+    for (let at = 0; at < 1_000; at += 1) take(`2001:db8:1:${at.toString(16)}::1`);
+    assert.equal(limit.size, 48);
+    assert.ok(take('2001:db8:2::1'));
+    assert.ok(take('192.0.2.1'));
+  });
+
   test('wait for a large request at last, however many small ones come', async () => {
     const limit = limitOf({ max: 10 });
     const releases = await Promise.all(

@@ -16,6 +16,9 @@ to = /posts/{splat}
 [redirect.search]
 path = /search
 to = "https://find.example/?from={host}#top"
+[redirect.moved]
+path = /m/*
+to = "/moved?to={splat}&from={path}&own=1#{splat}"
 [redirect.short]
 path = /s/*
 to = /{splat}
@@ -46,6 +49,13 @@ suite('[redirect.<name>]', () => {
       ['localhost', '/blog/a.html?x', 301, '/posts/a.html?x'],
       ['localhost', '/blog/', 301, '/posts/'],
       ['localhost', '/search?q=1', 301, 'https://find.example/?from=localhost&q=1#top'],
+      [
+        'localhost',
+        '/m/a&admin=1+%26/%C3%A9?q=1&r',
+        301,
+        '/moved?to=a%26admin%3D1%2B%26%2F%C3%A9&from=%2Fm%2Fa%26admin%3D1%2B%26%2F%C3%A9&own=1&q=1&r' +
+          '#a%26admin%3D1%2B%26%2F%C3%A9',
+      ],
       ['localhost', '/s/x?y', 301, '/x'],
       ['localhost', '/s//evil.example/x', 301, '/evil.example/x'],
       ['localhost', '/archive/a%7Cb?x', 301, 'https://archive.example/archive/a%7Cb?x'],

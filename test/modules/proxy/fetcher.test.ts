@@ -10,8 +10,9 @@ import { setImmediate as turn } from 'node:timers/promises';
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { replyField } from '../../../src/core/http/reply.ts';
+import { outboundConnectionsMax } from '../../../src/core/outbound/h1/http1-client.ts';
+import type { ClientAddress } from '../../../src/core/values/network/peer.ts';
 import type { FetchRule } from '../../../src/modules/proxy/fetch-plan.ts';
-import { fetchesPerAddressMax } from '../../../src/modules/proxy/fetcher.ts';
 import { httpSource, rawSource } from '../../core/outbound/sources.ts';
 import { fetchRule, front, replyText, testFetch, visit } from './fetch-rig.ts';
 
@@ -457,7 +458,7 @@ suite('streams', () => {
   });
 });
 
-test('an address has so many requests answered at a time, until their content has ended', async (t) => {
+test('addresses whose requests a source does not end leave places there to others', async (t) => {
   const responses: ServerResponse[] = [];
   const { origin, server } = await httpSource(t, (_, response) => {
     responses.push(response);
@@ -466,15 +467,25 @@ test('an address has so many requests answered at a time, until their content ha
   });
   const rule = fetchRule({ source: `${origin}/*` });
   const fetch = testFetch(t);
-  const asked = Array.from({ length: fetchesPerAddressMax }, () => fetch.respond(rule, visit()));
-  while (responses.length < fetchesPerAddressMax) await once(server, 'begun');
-  await assert.rejects(fetch.respond(rule, visit()), { code: 'rate_limited', limit: 'fetches' });
-  const other = fetch.respond(rule, visit({ address: '192.0.2.8' }));
-  const replies = await Promise.all([...asked, other]);
-  for (const response of responses) response.end();
-  for (const reply of replies) assert.equal(await replyText(reply), 'x');
-  const again = fetch.respond(rule, visit());
-  while (responses.length < fetchesPerAddressMax + 2) await once(server, 'begun');
+  const ask = (address: ClientAddress, count: number): readonly Promise<string>[] =>
+    Array.from({ length: count }, async () =>
+      replyText(await fetch.respond(rule, visit({ address }))),
+    );
+  const begun = async (count: number): Promise<void> => {
+    while (responses.length < count) await once(server, 'begun');
+  };
+  const half = outboundConnectionsMax / 2;
+  const first = ask('192.0.2.1', half + 1);
+  await begun(half);
+  const second = ask('192.0.2.2', half);
+  await begun(half + half / 2);
+  const third = ask('192.0.2.3', 1);
+  // Only the third address gets a place: those beyond the shares of the others wait.
+  await begun(half + half / 2 + 1);
   responses.at(-1)?.end();
-  assert.equal(await replyText(await again), 'x');
+  assert.equal(await third[0], 'x');
+  assert.equal(responses.length, half + half / 2 + 1);
+  server.on('begun', () => responses.at(-1)?.end());
+  for (const response of responses) response.end();
+  assert.deepEqual(new Set(await Promise.all([...first, ...second])), new Set(['x']));
 });

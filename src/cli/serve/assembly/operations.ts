@@ -242,10 +242,10 @@ export function composeDraftParts(
   },
 ): Omit<DraftsParts, 'authenticate' | 'parts'> {
   const { store, content, callers, sources } = context;
-  const { health, statistics } = sources;
+  const { health, statistics, places } = sources;
   const { bodyBytesMax } = config.fetch;
   const fetch = createFetcher({
-    ...{ diallers, health, names, checks, bodyBytesMax, statistics },
+    ...{ diallers, health, names, checks, bodyBytesMax, statistics, places },
     via: 'waymark',
   });
   const direct = withUsers(withOwnFields(withCompression(fetch, content.compressors.responses)));

@@ -55,13 +55,14 @@ import { KeyUseRecorder } from '../../../modules/keys/key-use-recorder.ts';
 import { createCentralClient } from '../../../modules/nodes/central-client.ts';
 import { nodeMetrics, nodeWatching } from '../../../modules/nodes/node-watch.ts';
 import { SourceHealth } from '../../../modules/proxy/source-health.ts';
+import { SourcePlaces } from '../../../modules/proxy/source-places.ts';
 import { SourceStatistics } from '../../../modules/proxy/source-statistics.ts';
 import {
   type RenderedPages,
   createRenderedPages,
 } from '../../../modules/rendering/rendered-pages.ts';
 import { type Rendering, loadRendering } from '../../../modules/rendering/shared-rendering.ts';
-import { TemplateThread } from '../../../modules/rendering/template-thread.ts';
+import { TemplateThreads } from '../../../modules/rendering/template-threads.ts';
 import { createStoredPages } from '../../../modules/rules/pages/stored-pages.ts';
 import { createRuleCache } from '../../../modules/rules/rule-cache.ts';
 import { type AccessPeers, LiveAccess } from '../../../modules/status/live-access.ts';
@@ -173,7 +174,7 @@ function renderedPagesMaker({
   compressors: { pages: compressor },
   logs: { log },
 }: {
-  readonly thread: TemplateThread;
+  readonly thread: TemplateThreads;
   readonly rendering: Rendering;
   readonly compressors: Compressors;
   readonly logs: Logs;
@@ -203,7 +204,7 @@ class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
   readonly #hasFastPath: boolean;
-  readonly #templates: TemplateThread;
+  readonly #templates: TemplateThreads;
   readonly #answers: CacheStore;
   readonly #visitDatabase: VisitDatabase;
   readonly #visits: VisitCounter;
@@ -257,7 +258,7 @@ class ServingProcess implements RunningServer {
     this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
     this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
     const compressors = createCompressors();
-    this.#templates = new TemplateThread(rendering.modules);
+    this.#templates = new TemplateThreads(rendering.modules);
     this.#answers = openCacheStore(config, { now, uptimeMs, log: logs.log });
     this.#visitDatabase = new VisitDatabase(config.server.data);
     const counted = { retentionMs: config.stats.retentionMs, now, log: logs.log };
@@ -516,11 +517,11 @@ class ServingProcess implements RunningServer {
   }
 
   /** The state of the sources in this process. */
-  #sources({ log }: Logs): Pick<SourceContext, 'health' | 'statistics'> {
+  #sources({ log }: Logs): Omit<SourceContext, 'answers'> {
     const health = new SourceHealth({ monotonicMs, log });
     const statistics = new SourceStatistics({ now });
     this.#metrics.add(() => [...health.metrics(), ...statistics.metrics()]);
-    return { health, statistics };
+    return { health, statistics, places: new SourcePlaces() };
   }
 
   #nodeMetrics(): readonly Metric[] {

@@ -66,12 +66,12 @@ export function composeFetch(
   { sources, content: { compressors }, emit }: Pick<AppContext, 'sources' | 'content' | 'emit'>,
   { diallers, names, checks }: SourceAccess,
 ): Fetcher {
-  const { answers, health, statistics } = sources;
+  const { answers, health, statistics, places } = sources;
   const via = 'waymark';
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = withFailureEvents(
     createFetcher({
-      ...{ diallers, health, names, checks, bodyBytesMax, statistics, via },
+      ...{ diallers, health, names, checks, bodyBytesMax, statistics, places, via },
     }),
     (failure) => void emit('error.detected', failure),
   );

@@ -1,6 +1,7 @@
 import type { Rates } from '../../../modules/rates/rates.ts';
 import { parsePlace } from '../place.ts';
-import type { Call } from '../operation.ts';
+import type { Execute } from '../execute.ts';
+import type { Call, CountPage } from '../operation.ts';
 import type { RequestTarget } from '../../http/request.ts';
 import { isJsonObject } from '../../values/json/json.ts';
 
@@ -15,7 +16,7 @@ const ofPlaces: ReadonlySet<string> = new Set(
 interface RatedCall extends Pick<Call, 'origin' | 'fields' | 'caller' | 'visitor'> {
   readonly name: string;
   readonly v: unknown;
-  /** Paths for whose rates it has been counted before. */
+  /** Paths for whose rates it has been counted before; the last one is that of the operation. */
   readonly countedFor: readonly string[];
 }
 
@@ -30,12 +31,41 @@ export function countForPlace(
   if (rates === undefined || !ofPlaces.has(name) || !isJsonObject(v)) return undefined;
   const place = placeOf(v, origin);
   if (place === undefined) return undefined;
-  return rates.count({
-    ...{ origin: place.origin, path: place.path, fields, countedFor },
+  return rates.count({ ...place, ...ratedBy({ fields, caller, visitor }), countedFor });
+}
+
+/**
+ * Makes the count of the pages that one call asks for. The call has counted for the first of them:
+ * each further one counts for the operation and its key again.
+ */
+export function createPageCount(
+  {
+    rates,
+    execute,
+  }: { readonly rates: Rates | undefined; readonly execute: Pick<Execute, 'count'> },
+  call: Omit<RatedCall, 'name' | 'v'>,
+): CountPage {
+  const { origin, caller, countedFor } = call;
+  let isFirst = true;
+  return async (page) => {
+    if (!isFirst) {
+      execute.count(caller);
+      await rates?.count({ origin, path: countedFor.at(-1) ?? '/', ...ratedBy(call) });
+    }
+    isFirst = false;
+    const place = placeOf(page, origin);
+    if (place !== undefined) await rates?.count({ ...place, ...ratedBy(call), countedFor });
+  };
+}
+
+/** What rates know of the caller. */
+function ratedBy({ fields, caller, visitor }: Pick<RatedCall, 'fields' | 'caller' | 'visitor'>) {
+  return {
+    fields,
     address: caller.address,
     visitor: () => visitor,
     keyId: () => caller.keyId,
-  });
+  };
 }
 
 /** The place in an input; undefined without one, or for one that the operation refuses. */

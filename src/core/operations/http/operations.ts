@@ -27,7 +27,7 @@ import {
   isLinesBody,
   requireNoQuery,
 } from './envelope.ts';
-import { countForPlace } from './operation-rates.ts';
+import { countForPlace, createPageCount } from './operation-rates.ts';
 
 /** A validated request for an operation over HTTP. */
 interface OperationRequest {
@@ -125,6 +125,7 @@ async function answerHeld(
     method,
     isText,
     isStrict: isStrictPreferred(prefer, fields.prefer),
+    countPage: createPageCount(serving, rated),
     signal,
   });
   if (outcome.kind === 'stream') {

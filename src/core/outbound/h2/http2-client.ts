@@ -13,6 +13,9 @@ import { Http2Request } from './http2-request.ts';
 const http2StreamsPerSession = 100;
 const http2SessionsMax = 16;
 
+/** Requests to one server at the same time; further ones would wait in a session. */
+export const http2RequestsMax = http2StreamsPerSession * http2SessionsMax;
+
 /** The window of a session: more than all windows of its streams, of 64 KiB each. */
 const http2SessionWindowBytes = 16 * MIB;
 

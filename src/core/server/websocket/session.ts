@@ -7,7 +7,7 @@ import { type Reply, discard } from '../../http/reply.ts';
 import { isStrictPreferred } from '../../http/representation/negotiation.ts';
 import type { Fields } from '../../http/request.ts';
 import type { Visitor } from '../../http/visitor.ts';
-import { countForPlace } from '../../operations/http/operation-rates.ts';
+import { countForPlace, createPageCount } from '../../operations/http/operation-rates.ts';
 import { operationPath, outcomeMembers } from '../../operations/http/operations.ts';
 import { readBodyBytesMax, socketRequestsInFlightMax } from '../../operations/limits.ts';
 import { type FailureLogs, failureMember, loggedFailure } from '../../pipeline/failures.ts';
@@ -268,7 +268,8 @@ export class WebSocketSession {
   }
 
   async #run(message: WebSocketMessage, echo: { readonly id?: unknown }): Promise<object> {
-    const { execute, requireUnrevoked, visitors } = this.#parts.serving();
+    const serving = this.#parts.serving();
+    const { execute, requireUnrevoked, visitors } = serving;
     const caller = this.#callerNow();
     const visitor = visitors.visitorOf({
       ...this.#opening,
@@ -283,17 +284,21 @@ export class WebSocketSession {
     if (a === '' || a !== message.operation) {
       throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
     }
-    await this.#countForPlace({ name: a, v, caller, visitor });
+    const { origin, fields } = this.#opening;
+    const countedFor = [operationPath(a, serving.config.server.base)];
+    const rated = { name: a, v, origin, fields, caller, visitor, countedFor };
+    await countForPlace(serving.rates, rated);
     const call = {
       caller,
       vk,
       qk,
       draft,
-      origin: this.#opening.origin,
-      fields: this.#opening.fields,
+      origin,
+      fields,
       visitor,
       transport: 'websocket' as const,
       isStrict: isStrictPreferred(prefer),
+      countPage: createPageCount(serving, rated),
       signal: () => this.#abort.signal,
     };
     const outcome = await execute.run(a, v, call);
@@ -320,17 +325,6 @@ export class WebSocketSession {
       visitor: () => visitor,
       keyId: () => caller.keyId,
     });
-  }
-
-  /** Counts a message for the rates of the page or breadcrumb that it asks for. */
-  async #countForPlace(
-    asked: Pick<Parameters<typeof countForPlace>[1], 'name' | 'v' | 'caller' | 'visitor'>,
-  ): Promise<void> {
-    const { rates, config } = this.#parts.serving();
-    if (rates === undefined) return;
-    const { origin, fields } = this.#opening;
-    const countedFor = [operationPath(asked.name, config.server.base)];
-    await countForPlace(rates, { ...asked, origin, fields, countedFor });
   }
 
   /** Collects one content at a time, so that one client has at most one content in memory. */

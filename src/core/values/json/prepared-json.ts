@@ -6,9 +6,9 @@ export class PreparedJson {
   readonly bytes: Buffer;
   #digest: string | undefined;
 
-  constructor(value: unknown) {
+  constructor(value: unknown, bytes = unpooled(Buffer.from(JSON.stringify(value)))) {
     this.#value = value;
-    this.bytes = unpooled(Buffer.from(JSON.stringify(value)));
+    this.bytes = bytes;
   }
 
   /** A digest of the text, for validators. */
@@ -54,6 +54,18 @@ export function jsonBytes(object: object): Buffer {
 function joined(pieces: readonly Buffer[]): Buffer {
   const [only, ...others] = pieces;
   return only !== undefined && others.length === 0 ? only : Buffer.concat(pieces);
+}
+
+/** An object as a prepared value: the bytes of its prepared members are only copied. */
+export function preparedObject(object: object): PreparedJson {
+  return new PreparedJson(object, jsonBytes(object));
+}
+
+/** A list of prepared values as one. */
+export function preparedList(values: readonly PreparedJson[]): PreparedJson {
+  const pieces = values.flatMap(({ bytes }, at) => [Buffer.from(at === 0 ? '[' : ','), bytes]);
+  const opening = values.length === 0 ? [Buffer.from('[')] : [];
+  return new PreparedJson(values, Buffer.concat([...opening, ...pieces, Buffer.from(']')]));
 }
 
 /** A digest of the JSON text of an object, in base64url. */

@@ -113,7 +113,7 @@ export function preparedServerFields(...given: Parameters<typeof serverFields>):
 /** The answer with data of a rule; a prepared one if all anonymous callers get the same. */
 export function renderAnswer(
   data: object,
-  { variesByLanguage }: FoundRule,
+  { variesByLanguage }: Pick<FoundRule, 'variesByLanguage'>,
   {
     isForAll,
     dependencies,

@@ -20,7 +20,10 @@ const threadIdleMs = 600_000;
 /** The heap of the thread that renders, in MiB. */
 const threadHeapMibMax = 512;
 
-/** Pages that wait for the thread, and how long; further visitors get 503. */
+/** Threads: while one renders a page of a client, those of others need not wait for it. */
+const threadsMax = 2;
+
+/** Pages that wait for a thread, and how long; further visitors get 503. */
 export const rendersWaitingMax = 100;
 const renderWaitMs = 30_000;
 
@@ -53,6 +56,7 @@ type Message =
   | { readonly kind: 'done'; readonly result: Json }
   | { readonly kind: 'failed'; readonly reason: string };
 
+/** A job of a thread, and who waits for its result. */
 interface Waiting {
   readonly job: Job;
   readonly resolve: (result: Json) => void;
@@ -63,32 +67,32 @@ interface Waiting {
 export class TemplateError extends Error {}
 
 /**
- * Renders templates in a thread, so that no template can block the event loop. It renders one page
- * at a time, and the thread ends with a template that takes too long or too much memory.
+ * Renders templates in threads, so that no template can block the event loop. A thread renders one
+ * page at a time, and ends with a template that takes too long or too much memory.
  */
-export class TemplateThread {
-  /** The turns of the clients whose pages the thread renders: one page at a time. */
+export class TemplateThreads {
+  /** The turns of the clients whose pages the threads render: a client has one of them. */
   readonly turns = new SharedLimit({
     what: 'pages to render',
     limit: 'renderings',
-    held: 'short',
-    max: 1,
+    held: 'long',
+    max: threadsMax,
     waiting: { max: rendersWaitingMax, ms: renderWaitMs },
   });
-  readonly #modules: RenderingModules;
-  readonly #renderMs: number;
+  readonly #threads: readonly TemplateThread[];
   #waiting: Waiting[] = [];
-  #current: Waiting | undefined;
-  #worker: Worker | undefined;
-  #isReady = false;
-  #timer: NodeJS.Timeout | undefined;
 
   constructor(
     modules: RenderingModules,
     { renderMs = renderMsMax }: { readonly renderMs?: number } = {},
   ) {
-    this.#modules = modules;
-    this.#renderMs = renderMs;
+    const parts: ThreadParts = {
+      modules,
+      renderMs,
+      next: () => this.#waiting.shift(),
+      isWanted: () => this.#waiting.length > 0,
+    };
+    this.#threads = Array.from({ length: threadsMax }, () => new TemplateThread(parts));
   }
 
   /**
@@ -109,7 +113,7 @@ export class TemplateThread {
     return (await this.#run({ kind: 'rows', page: '', answer })) as JsonObject;
   }
 
-  /** Ends the thread; pages that wait for it are refused. */
+  /** Ends the threads; pages that wait for them are refused. */
   async close(): Promise<void> {
     const stopping = new Failure('unavailable', 'The server is stopping.', {
       retryAfterSeconds: 1,
@@ -117,40 +121,78 @@ export class TemplateThread {
     this.turns.refuseWaiting(stopping);
     for (const { reject } of this.#waiting) reject(stopping);
     this.#waiting = [];
-    this.#current?.reject(stopping);
-    await this.#end();
+    await Promise.all(this.#threads.map((thread) => thread.close(stopping)));
   }
 
   #run(job: Job): Promise<Json> {
     return new Promise((resolve, reject) => {
       this.#waiting.push({ job, resolve, reject });
-      this.#next();
+      const isMoreWanted = this.turns.waiting > 0;
+      const free = this.#threads.toSorted((one, other) => other.readiness - one.readiness);
+      // While clients wait, all threads are kept ready: the next client does not wait for a start.
+      for (const thread of free) if (isMoreWanted || this.#waiting.length > 0) thread.wake();
     });
+  }
+}
+
+/** What a thread is made with. */
+interface ThreadParts {
+  readonly modules: RenderingModules;
+  readonly renderMs: number;
+  /** Takes the next job that waits. */
+  readonly next: () => Waiting | undefined;
+  /** Whether a job waits. */
+  readonly isWanted: () => boolean;
+}
+
+/** One thread, which starts when it is needed. */
+class TemplateThread {
+  readonly #parts: ThreadParts;
+  #current: Waiting | undefined;
+  #worker: Worker | undefined;
+  #isReady = false;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(parts: ThreadParts) {
+    this.#parts = parts;
+  }
+
+  /** How soon it would begin a job: 2 at once, 1 after its start, 0 after its own job. */
+  get readiness(): number {
+    if (this.#current !== undefined) return 0;
+    return this.#isReady ? 2 : 1;
+  }
+
+  /** Begins the next job, or starts the thread, which then does. */
+  wake(): void {
+    if (this.#current !== undefined) return;
+    if (this.#worker === undefined) this.#start();
+    else if (this.#isReady) this.#next();
+  }
+
+  /** Ends the thread, and refuses its job. */
+  async close(reason: Failure): Promise<void> {
+    this.#current?.reject(reason);
+    await this.#end();
   }
 
   #next(): void {
-    if (this.#current !== undefined) return;
-    if (this.#waiting.length === 0) {
+    const next = this.#parts.next();
+    if (next === undefined) {
       this.#after(threadIdleMs, () => void this.#end());
       return;
     }
-    if (this.#worker === undefined) {
-      this.#start();
-      return;
-    }
-    if (!this.#isReady) return;
-    const next = this.#waiting.shift();
-    if (next === undefined) return;
     this.#current = next;
-    this.#worker.postMessage(withNumberTexts(next.job));
-    this.#after(this.#renderMs, () => {
-      this.#abandon(`It took longer than ${this.#renderMs / 1_000} s.`);
+    this.#worker?.postMessage(withNumberTexts(next.job));
+    const { renderMs } = this.#parts;
+    this.#after(renderMs, () => {
+      this.#abandon(`It took longer than ${renderMs / 1_000} s.`);
     });
   }
 
   #start(): void {
     const worker = new Worker(new URL(import.meta.url), {
-      workerData: { templates: this.#modules } satisfies ThreadData,
+      workerData: { templates: this.#parts.modules } satisfies ThreadData,
       resourceLimits: { maxOldGenerationSizeMb: threadHeapMibMax },
     });
     this.#worker = worker;
@@ -180,15 +222,13 @@ export class TemplateThread {
     this.#next();
   }
 
-  /** Ends the thread and refuses its current page, or all pages if it has not started. */
+  /** Ends the thread and refuses its job, or the next one if it has not started. */
   #abandon(reason: string): void {
-    const isReady = this.#isReady;
-    const lost = [this.#current, ...(isReady ? [] : this.#waiting)];
+    const lost = this.#isReady ? this.#current : this.#parts.next();
     this.#current = undefined;
-    if (!isReady) this.#waiting = [];
     void this.#end();
-    for (const one of lost) one?.reject(new TemplateError(reason));
-    this.#next();
+    lost?.reject(new TemplateError(reason));
+    if (this.#parts.isWanted()) this.#start();
   }
 
   async #end(): Promise<void> {

@@ -5,9 +5,9 @@ import { loadPublicFiles } from '../../../src/modules/console/public-files.ts';
 import { loadRendering } from '../../../src/modules/rendering/shared-rendering.ts';
 import {
   TemplateError,
-  TemplateThread,
+  TemplateThreads,
   rendersWaitingMax,
-} from '../../../src/modules/rendering/template-thread.ts';
+} from '../../../src/modules/rendering/template-threads.ts';
 import { project } from '../../tidy/sources.ts';
 
 const { modules, shared } = await loadRendering(await loadPublicFiles(join(project, 'public')));
@@ -19,27 +19,27 @@ function answerOf(enginedata: Readonly<Record<string, string>>) {
 }
 
 test('a template that never yields is stopped, and the next one gets a new thread', async (t) => {
-  const thread = new TemplateThread(modules, { renderMs: 1_000 });
-  t.after(() => thread.close());
+  const threads = new TemplateThreads(modules, { renderMs: 1_000 });
+  t.after(() => threads.close());
   // LiquidJS checks its limits between the parts of a template, not within filters.
   const sorted = '| sort_natural '.repeat(20);
   const slow = answerOf({ template: `{{ (1..900000) ${sorted}| size }}` });
   await assert.rejects(
-    thread.page(frame, slow),
+    threads.page(frame, slow),
     (error) => error instanceof TemplateError && error.message.includes('longer than 1 s'),
   );
-  assert.match(await thread.page(frame, answerOf({ template: '<h1>1</h1>' })), /<h1>1<\/h1>/);
+  assert.match(await threads.page(frame, answerOf({ template: '<h1>1</h1>' })), /<h1>1<\/h1>/);
 });
 
-test('the pages of one address leave the turn after next to another one', async (t) => {
-  const thread = new TemplateThread(modules);
-  t.after(() => thread.close());
+test('the pages of one address leave a place in the line to another one', async (t) => {
+  const threads = new TemplateThreads(modules);
+  t.after(() => threads.close());
   const answer = answerOf({ template: '<h1>1</h1>' });
   const rendered: string[] = [];
   const page = (address: string): Promise<unknown> =>
-    thread.turns.run({ keyId: undefined, address }, async () => {
+    threads.turns.run({ keyId: undefined, address }, async () => {
       rendered.push(address);
-      await thread.page(frame, answer);
+      await threads.page(frame, answer);
     });
   const asked = Array.from({ length: rendersWaitingMax + 3 }, () => page('198.51.100.1'));
   const flood = Promise.allSettled(asked);
@@ -47,10 +47,28 @@ test('the pages of one address leave the turn after next to another one', async 
   assert.deepEqual(rendered.slice(0, 2), ['198.51.100.1', '192.0.2.1']);
   const results = await flood;
   const refused = results.filter(({ status }) => status === 'rejected');
-  // The newest of the longest line made room for the visitor.
-  assert.equal(refused.length, 3);
+  assert.equal(refused.length, 2);
   const [{ reason }] = refused as [PromiseRejectedResult];
   assert.equal((reason as { limit?: string }).limit, 'renderings');
+});
+
+test('a page does not wait for the page that another address has rendered', async (t) => {
+  const threads = new TemplateThreads(modules);
+  t.after(() => threads.close());
+  const ended = Promise.withResolvers<undefined>();
+  const of = (address: string) => ({ keyId: undefined, address });
+  const slow = threads.turns.run(of('198.51.100.1'), () => ended.promise);
+  // A second one of the same address waits for its first one.
+  const begun: string[] = [];
+  const second = threads.turns.run(of('198.51.100.1'), () => Promise.resolve(begun.push('A')));
+  const answer = answerOf({ template: '<h1>1</h1>' });
+  await threads.turns.run(of('192.0.2.1'), async () => {
+    begun.push('B');
+    await threads.page(frame, answer);
+  });
+  assert.deepEqual(begun, ['B']);
+  ended.resolve(undefined);
+  await Promise.all([slow, second]);
 });
 
 test('a template gets only the variables that it mentions', () => {

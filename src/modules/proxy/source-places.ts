@@ -1,0 +1,44 @@
+import { type Release, SharedLimit } from '../../core/fair/shared-limit.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import { outboundConnectionsMax } from '../../core/outbound/h1/http1-client.ts';
+import { http2RequestsMax } from '../../core/outbound/h2/http2-client.ts';
+import { createLruCache } from '../../core/values/lru-cache.ts';
+import { sourcesKnownMax } from './limits.ts';
+
+/** Requests that wait for a place at one server, and how long. */
+export const placesWaitingMax = 1_024;
+export const placeWaitMs = 10_000;
+
+/**
+ * The places at each server that answers for this one: as many as there are connections to it. A
+ * client who holds answers open leaves as many places as it has to others, and waits for its turn.
+ */
+export class SourcePlaces {
+  readonly #limits = createLruCache<SharedLimit>(sourcesKnownMax);
+
+  /**
+   * A place at a server, at once if there is one. Rejects with `rate_limited` or `unavailable` if
+   * the turn does not come in time, and with the reason of the request's signal.
+   */
+  of(
+    server: string,
+    { isHttp2 }: { readonly isHttp2: boolean },
+    { address, signal }: Pick<ContentRequest, 'address' | 'signal'>,
+  ): Release | Promise<Release> {
+    const limit = this.#limits.get(server) ?? this.#add(server, isHttp2);
+    const client = { keyId: undefined, address };
+    return limit.tryAcquire(client) ?? limit.acquire(client, 1, signal);
+  }
+
+  #add(server: string, isHttp2: boolean): SharedLimit {
+    const limit = new SharedLimit({
+      what: 'requests that other servers are answering',
+      limit: 'fetches',
+      held: 'long',
+      max: isHttp2 ? http2RequestsMax : outboundConnectionsMax,
+      waiting: { max: placesWaitingMax, ms: placeWaitMs },
+    });
+    this.#limits.set(server, limit);
+    return limit;
+  }
+}
