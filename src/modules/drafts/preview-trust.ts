@@ -65,7 +65,7 @@ export function createPreviewTrust(
   };
 }
 
-/** Whether an author may write pages that run scripts at once; a revoked or ended key may nothing. */
+/** Whether an author may write pages that run scripts at once: no revoked and no ended key may. */
 function isTrusted(store: Pick<Store, 'key'>, by: string, nowMs: number): boolean {
   if (by === 'anonymous' || by.startsWith('user:')) return false;
   const key = store.key(by);

@@ -26,7 +26,8 @@ interface KeyOptions {
 }
 
 /**
- * `waymark key add | edit | list | revoke`: opens the data folder directly, also while a server uses it.
+ * `waymark key add | edit | list | revoke`: opens the data folder directly, also while a server
+ * uses it.
  * `--new-data` creates the folder for its first key.
  */
 export const defineKey: DefineCommand = (command, terminal) => {

@@ -325,8 +325,8 @@ const untilSchema = {
   maxLength: endCharactersMax,
   nullable: true,
   description:
-    'When the key ends: a date-time with an offset such as 2026-12-01T07:00Z, or the local time of ' +
-    'a time zone such as 2026-12-01T08:00[Europe/Berlin]; never for no end.',
+    'When the key ends: a date-time with an offset such as 2026-12-01T07:00Z, or the local time ' +
+    'of a time zone such as 2026-12-01T08:00[Europe/Berlin]; never for no end.',
 } as const;
 
 /**

@@ -5,11 +5,12 @@ import { createExecute } from '../../../core/operations/execute.ts';
 import { createPublicAnswers } from '../../../core/operations/http/public-answers.ts';
 import {
   type Authenticate,
+  type CallerEnds,
   callerEnd,
   createAuthenticate,
   requireUnrevoked,
 } from '../../../core/operations/keys/authenticate.ts';
-import { type CallerEnds, createCallerEnds } from '../../../core/operations/keys/caller-ends.ts';
+import { createCallerEnds } from '../../../core/operations/keys/caller-ends.ts';
 import { type Dialler, createConnector, createDialler } from '../../../core/outbound/dialler.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 import { createSite } from '../../../core/pipeline/site.ts';

@@ -168,6 +168,15 @@ export interface CallerEnd {
   readonly failure: () => Failure;
 }
 
+/** Tells a long connection when the key or the session of its caller ends. */
+export interface CallerEnds {
+  /**
+   * Calls `ended` once with the failure, when the key or session of a caller ends; not for one that
+   * is revoked, which the next message or packet notices. Returns the function that stops this.
+   */
+  watch(caller: Caller, ended: (failure: Failure) => void): () => void;
+}
+
 const endless: CallerEnd = { endMs: Infinity, failure: () => sessionEnded() };
 
 /** The end of a key; endless for one that was revoked. */

@@ -1,21 +1,12 @@
 import type { Failure } from '../../values/failure.ts';
 import type { Caller } from '../../values/key.ts';
-import type { CallerEnd } from './authenticate.ts';
+import type { CallerEnd, CallerEnds } from './authenticate.ts';
 
 /**
  * How often the ends are looked at while one is due: keys can be edited and clocks be set, and a
  * timer takes no more than 2^31 ms.
  */
 const endLookMs = 1_000;
-
-/** Tells a long connection when the key or the session of its caller ends. */
-export interface CallerEnds {
-  /**
-   * Calls `ended` once with the failure, when the key or session of a caller ends; not for one that
-   * is revoked, which the next message or packet notices. Returns the function that stops this.
-   */
-  watch(caller: Caller, ended: (failure: Failure) => void): () => void;
-}
 
 /** What the ends of callers follow from. */
 interface CallerEndsParts {
