@@ -364,6 +364,8 @@ export const texts = {
     sharesHint: 'Each share is of the visitors who meet the other conditions of its branch.',
     branch: (at: number) => `Branch ${at}`,
     otherwise: 'Otherwise',
+    headers: 'Header fields of the answer, one on each line',
+    cookies: 'Cookies, one on each line',
     rest: 'The others',
     phrase: {
       country: (list: string) => `from ${list}`,
