@@ -53,7 +53,8 @@ import { subscribeToRules } from './modules/rules/operations/subscribe.ts';
 import { listTimes } from './modules/rules/operations/times.ts';
 import { ruleTree } from './modules/rules/operations/tree.ts';
 import { replaceInRules } from './modules/rules/replace/replace.ts';
-import { listChanges } from './modules/status/list-changes.ts';
+import { invalidateChanges } from './modules/changes/invalidate-changes.ts';
+import { listChanges } from './modules/changes/list-changes.ts';
 import { followAccess } from './modules/status/live-access-operation.ts';
 import { metricsSeries } from './modules/status/metrics-series.ts';
 import { serverConfiguration } from './modules/status/server-configuration.ts';
@@ -147,6 +148,7 @@ const others = [
   breadcrumbVisits,
   visitSummary,
   listChanges,
+  invalidateChanges,
   ruleTree,
   listTimes,
   replaceInRules,

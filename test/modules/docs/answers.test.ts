@@ -109,8 +109,10 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
 
   const operations = [{ a: `${rule}.insert`, v: { path: '/batch', content: 'x', colour: 'red' } }];
   await ask('svc1.batch', { operations, dry: true });
+  const { data: batched } = await ask('svc1.batch', { operations }, { vk: 'many' });
   await ask('svc1.batch', { operations }, { vk: 'many' });
-  await ask('svc1.batch', { operations }, { vk: 'many' });
+  const { data: whole } = await ask('svc1.change.invalidate', { txn: batched.txn });
+  await ask('svc1.change.invalidate', { txn: batched.txn, confirm: whole.digest });
 
   await callDrafts(ask);
   await callHooks(ask);

@@ -37,7 +37,7 @@ import {
   planPublish,
   requireConfirmed,
 } from './publish-plan.ts';
-import { requireWritableRows, versionsShown } from './row-access.ts';
+import { requirePublishedRows, versionsShown } from './row-access.ts';
 
 /** A publication as data, which another thread can run. */
 export interface PublishRequest {
@@ -271,7 +271,7 @@ export function requireFamilies(
   }
   if (!families.has('record')) return;
   const given = { caller, what: 'publishing' };
-  requireWritableRows(store.inDraft(draft), draftedRows(store, draft), given);
+  requirePublishedRows(store.inDraft(draft), draftedRows(store, draft), given);
 }
 
 /** The rows that a draft changes. */
