@@ -18,7 +18,6 @@ import { accessNames, engineNames } from '../../cli/serve/assembly/operations.ts
 import { writeInThread } from '../../cli/serve/write-thread.ts';
 import type { Config } from '../../core/config/config.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/parse.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { unknownAddress } from '../../core/values/network/peer.ts';
 import { counted } from '../../core/values/units.ts';
