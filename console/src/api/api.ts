@@ -3,12 +3,7 @@ import { currentDraft, currentSession, keepSession, type Session } from './sessi
 import { texts } from '../texts.ts';
 import { parseJson } from './json.ts';
 
-/** A value of JSON. */
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
-/** An object of JSON. */
-export interface JsonObject {
-  readonly [name: string]: Json;
-}
+export type { Json, JsonObject } from './json.ts';
 
 /** What is wrong with a field, as the server says it. */
 export interface Problem {

@@ -3,7 +3,13 @@ import {
   numberOf,
   parseNumbers,
 } from '../../../src/core/values/json/exact-number.ts';
-import type { Json, JsonObject } from './api.ts';
+
+/** A value of JSON. */
+export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
+/** An object of JSON. */
+export interface JsonObject {
+  readonly [name: string]: Json;
+}
 
 /** Parses JSON, with all digits of its numbers. Throws a SyntaxError. */
 export function parseJson(text: string): Json {
