@@ -2,7 +2,7 @@ import type { Task } from '../../core/background/tasks.ts';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 
 /**
- * The results of reading the ini file after `current`, until the signal aborts; `watching` is called
+ * The results of reading the ini file after `current`, until the signal aborts; calls `watching`
  * once no later change can be missed.
  */
 export type ConfigResults = (given: {

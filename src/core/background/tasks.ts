@@ -220,7 +220,7 @@ export class BackgroundTasks {
   }
 }
 
-/** The states of the tasks of several processes, a line for each name: that with the most errors. */
+/** The tasks of several processes, a line for each name: that of the one with the most errors. */
 export function joinedStates(all: Iterable<TaskState>): readonly TaskState[] {
   const byName = new Map<string, TaskState>();
   for (const one of all) {

@@ -27,8 +27,8 @@ import {
 
 /**
  * Explains a resolve rule: its branches, and the look-ups of the keys that it leads over. The id is
- * that of the rule that decides. Its status is null if the visitor has not been prepared. Adds the rules that it leads over to
- * `steps`.
+ * that of the rule that decides; the status is null if the visitor has not been prepared. Adds the
+ * rules that it leads over to `steps`.
  */
 export function explainHops(
   rules: RuleReader,
