@@ -248,7 +248,7 @@ export class HeadReader {
       const end = endOfHead(chunk, 0);
       if (end !== undefined) {
         if (end.last > headBytesMax) return 'too_large';
-        return headBefore(chunk, end, chunk.subarray(end.next));
+        return withinLimits(headBefore(chunk, end, chunk.subarray(end.next)));
       }
     }
     const collected = (this.#collected ??= Buffer.allocUnsafe(headBytesMax));
@@ -259,8 +259,14 @@ export class HeadReader {
     if (end === undefined) return this.#bytes === headBytesMax ? 'too_large' : 'incomplete';
     this.#collected = undefined;
     this.#bytes = 0;
-    return headBefore(collected, end, chunk.subarray(end.next - before));
+    return withinLimits(headBefore(collected, end, chunk.subarray(end.next - before)));
   }
+}
+
+function withinLimits(head: ReadHead): ReadHead | 'too_large' {
+  const { text } = head;
+  const fieldBytes = text.length - text.indexOf('\n') - 1;
+  return fieldBytes > headerBlockBytesMax ? 'too_large' : head;
 }
 
 /** Where the last field line of a head ends, and where the bytes after the empty line begin. */
