@@ -15,6 +15,26 @@ export interface WorkTurns {
   readonly next: () => Promise<void>;
 }
 
+/** Work that may be interrupted wherever it yields. */
+export type Steps<T> = Generator<undefined, T, undefined>;
+
+/** Does the steps of a piece of work in turns. Rejects as they throw, and as `next` does. */
+export async function inTurns<T>(steps: Steps<T>, turns: WorkTurns): Promise<T> {
+  for (;;) {
+    if (turns.isOver()) await turns.next();
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
+/** Does the steps of a piece of work at once. */
+export function atOnce<T>(steps: Steps<T>): T {
+  for (;;) {
+    const step = steps.next();
+    if (step.done === true) return step.value;
+  }
+}
+
 /** A piece of work that waits for its next turn. */
 interface Waiting {
   readonly begin: () => void;
