@@ -12,7 +12,7 @@ async function buildDist(folder: string): Promise<void> {
   // Browsers load it as well: it shares no file with the server.
   await build({
     entryPoints: ['src/cli/client/client.ts'],
-    outdir: join(folder, 'client'),
+    outdir: join(folder, 'cli/client'),
     bundle: true,
     format: 'esm',
     packages: 'external',

@@ -364,6 +364,8 @@ export const texts = {
     sharesHint: 'Each share is of the visitors who meet the other conditions of its branch.',
     branch: (at: number) => `Branch ${at}`,
     otherwise: 'Otherwise',
+    headers: 'Header fields of the answer, one on each line',
+    cookies: 'Cookies, one on each line',
     rest: 'The others',
     phrase: {
       country: (list: string) => `from ${list}`,
@@ -664,6 +666,7 @@ export const texts = {
     hooks: (count: number) => `${count} failing ${count === 1 ? 'webhook' : 'webhooks'}`,
     configuration: 'The ini file has mistakes; the former configuration is in use.',
     certificate: (names: string) => `The certificate of ${names} ends soon, or has a problem.`,
+    keys: (count: number) => (count === 1 ? 'A key ends soon.' : `${count} keys end soon.`),
   },
   rendered: {
     rows: 'The rows of tables are those of now, as far as every visitor may read them.',
@@ -909,6 +912,11 @@ export const texts = {
     bound: 'for',
     keyOrigins: 'Only for these origins (separated by spaces)',
     keyPaths: 'Only below these paths, such as /blog/',
+    keyUntil: 'Ends at (empty: never)',
+    keyZone: 'Time zone of the end',
+    keyStates: { valid: 'ends', ending: 'ends soon:', ended: 'ended' },
+    moveEnd: 'Change its end',
+    saveEnd: 'Save its end',
     neverUsed: 'never used',
   },
   history: {
@@ -941,15 +949,16 @@ export const texts = {
     again: 'Revert this revert',
     records: 'Records',
     affected: 'Changes',
-    gone: 'Pages that go',
-    back: 'Pages that come back',
-    conflicts: 'Conflicts: pages with later changes, which stay',
+    gone: 'Records that go',
+    back: 'Records that come back',
+    conflicts: 'Conflicts: records with later changes, which stay',
     conflictsLead:
       'Some were changed again since. Those later changes stay; choose what to revert.',
     leaveConflicts: (count: number) =>
       count === 1 ? 'Leave this one as it is' : `Leave these ${count.toLocaleString()} as they are`,
     revertThis: 'Revert',
     stays: 'stays as it is',
+    othersStay: (kinds: string) => `What else its transaction has changed stays: ${kinds}.`,
     ofRecord: 'history',
     laterActions: { insert: 'Made', edit: 'Changed again', invalidate: 'Reverted' },
     moreChanges: (count: number) => `and ${count.toLocaleString()} more`,

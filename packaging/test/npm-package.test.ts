@@ -15,7 +15,7 @@ test('the package for npm has the server and its documentation, and no other pac
   const { stdout } = await run('npm', words, { cwd: project, maxBuffer: 16 << 20 });
   const packed = Object.values(JSON.parse(stdout) as object)[0] as { files: PackedFile[] };
   const paths = packed.files.map(({ path }) => path);
-  const types = ['client', 'operations'].map((name) => `dist/client/${name}.d.ts`);
+  const types = ['client', 'operations'].map((name) => `dist/cli/client/${name}.d.ts`);
   for (const path of ['bin/waymark.js', 'dist/main.js', ...types, 'public/docs/index.html']) {
     assert.ok(paths.includes(path), path);
   }

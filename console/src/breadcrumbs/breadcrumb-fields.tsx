@@ -59,24 +59,12 @@ export function BranchFields({
           }}
         />
       ))}
-      <div class="field add-condition">
-        <select
-          aria-label={t.addCondition}
-          value=""
-          onChange={({ currentTarget }) => {
-            const { value } = currentTarget;
-            currentTarget.value = '';
-            withConditions((all) => [...all, writtenCondition(value, '')]);
-          }}
-        >
-          <option value="">{t.addCondition}</option>
-          {unused.map((name) => (
-            <option key={name} value={name}>
-              {labelOf(name)}
-            </option>
-          ))}
-        </select>
-      </div>
+      <AddCondition
+        unused={unused}
+        onAdd={(name) => {
+          withConditions((all) => [...all, writtenCondition(name, '')]);
+        }}
+      />
       <Outcome
         outcome={outcome}
         problemsFor={(name) => problemsOf(problems, `${place}.${name}`)}
@@ -84,12 +72,79 @@ export function BranchFields({
           onInput((before) => ({ ...before, outcome: changed }));
         }}
       />
+      <AnswerFields {...{ branch, place, problems, onInput }} />
       {own.map(({ message }) => (
         <span key={message} class="problem wide-field" role="status">
           {message}
         </span>
       ))}
     </fieldset>
+  );
+}
+
+/** The menu of conditions that a branch does not have. */
+function AddCondition({
+  unused,
+  onAdd,
+}: {
+  unused: readonly ConditionName[];
+  onAdd: (name: string) => void;
+}) {
+  return (
+    <div class="field add-condition">
+      <select
+        aria-label={t.addCondition}
+        value=""
+        onChange={({ currentTarget }) => {
+          const { value } = currentTarget;
+          currentTarget.value = '';
+          onAdd(value);
+        }}
+      >
+        <option value="">{t.addCondition}</option>
+        {unused.map((name) => (
+          <option key={name} value={name}>
+            {labelOf(name)}
+          </option>
+        ))}
+      </select>
+    </div>
+  );
+}
+
+/** The header fields and cookies of a branch. */
+function AnswerFields({
+  branch,
+  place,
+  problems,
+  onInput,
+}: {
+  branch: BranchDraft;
+  place: string;
+  problems: readonly Problem[];
+  onInput: (to: (branch: BranchDraft) => BranchDraft) => void;
+}) {
+  return (['headers', 'cookies'] as const).map((name) => (
+    <div key={name} class="wide-field">
+      <Field label={t[name]} problems={problemsBelow(problems, `${place}.${name}`)}>
+        <textarea
+          rows={2}
+          spellcheck={false}
+          placeholder={name === 'headers' ? 'X-Shop: ch' : 'shop=ch'}
+          value={branch[name]}
+          onInput={({ currentTarget: { value } }) => {
+            onInput((before) => ({ ...before, [name]: value }));
+          }}
+        />
+      </Field>
+    </div>
+  ));
+}
+
+/** The problems of a member, and of what is in it. */
+function problemsBelow(problems: readonly Problem[], place: string): readonly string[] {
+  return problems.flatMap(({ field, message }) =>
+    field === place || field.startsWith(`${place}.`) ? [message] : [],
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../api/api.ts';
+import { headerLines, headersOf } from '../components/header-lines.ts';
 
 /** A condition in the form: its value, and the text by which a person writes it. */
 export interface ConditionDraft {
@@ -28,6 +29,9 @@ export interface BranchDraft {
   readonly id: number;
   readonly conditions: readonly ConditionDraft[];
   readonly outcome: OutcomeDraft;
+  /** Its header fields and cookies, one on each line. */
+  readonly headers: string;
+  readonly cookies: string;
   /** Members that the form does not show. */
   readonly rest: JsonObject;
 }
@@ -206,6 +210,8 @@ export function newBranch(): BranchDraft {
     id: ids,
     conditions: [writtenCondition('device', 'mobile')],
     outcome: { kind: 'target', text: '', status: '' },
+    headers: '',
+    cookies: '',
     rest: {},
   };
 }
@@ -223,8 +229,9 @@ export function draftOf(enginedata: JsonObject): BreadcrumbDraft {
   };
 }
 
-function branchOf({ if: conditions, target, html, status, ...rest }: JsonObject): BranchDraft {
+function branchOf({ if: conditions, target, html, status, ...others }: JsonObject): BranchDraft {
   ids += 1;
+  const { headers, cookies, ...rest } = others;
   const members = Object.entries({ target, html, status }).filter(
     ([, value]) => value !== undefined,
   );
@@ -234,17 +241,59 @@ function branchOf({ if: conditions, target, html, status, ...rest }: JsonObject)
       ...{ name, value, text: conditionText(name, value) },
     })),
     outcome: outcomeOf(Object.fromEntries(members) as JsonObject),
+    headers: writtenLines(headers, headerText),
+    cookies: writtenLines(cookies, cookieText),
     rest,
   };
+}
+
+/** How a person writes the header fields or cookies of a branch: lines, or JSON. */
+interface Lines {
+  readonly toText: (value: Json) => string;
+  readonly toValue: (text: string) => Json;
+}
+
+const headerText: Lines = { toText: headerLines, toValue: headersOf };
+
+const cookieText: Lines = {
+  toText: (cookies) =>
+    Object.entries(isObject(cookies) ? cookies : {})
+      .map(([name, value]) => `${name}=${plain(value)}`)
+      .join('\n'),
+  toValue: (text) =>
+    Object.fromEntries(
+      linesOf(text).map((line) => {
+        const [name = '', ...value] = line.split('=');
+        return [name.trim(), value.join('=').trim()];
+      }),
+    ),
+};
+
+function linesOf(text: string): readonly string[] {
+  return text.split('\n').filter((line) => line.trim() !== '');
+}
+
+/** The lines of a value; JSON if they would not say the same. */
+function writtenLines(value: Json | undefined, { toText, toValue }: Lines): string {
+  if (value === undefined) return '';
+  const json = JSON.stringify(value);
+  const text = toText(value);
+  return text !== '' && JSON.stringify(toValue(text)) === json ? text : json;
+}
+
+function readLines(text: string, { toValue }: Lines): Json {
+  return /^\s*[[{"\d]|^\s*(?:null|true|false)\s*$/.test(text) ? jsonOr(text.trim()) : toValue(text);
 }
 
 /** The enginedata of a form. */
 export function enginedataOf(draft: BreadcrumbDraft): JsonObject {
   const { branches, otherwise, forwardQuery, rest } = draft;
-  const when = branches.map(({ conditions, outcome, rest: others }) => ({
+  const when = branches.map(({ conditions, outcome, headers, cookies, rest: others }) => ({
     ...others,
     if: Object.fromEntries(conditions.map(({ name, value }) => [name, value])),
     ...outcomeMembers(outcome),
+    ...(headers.trim() !== '' && { headers: readLines(headers, headerText) }),
+    ...(cookies.trim() !== '' && { cookies: readLines(cookies, cookieText) }),
   }));
   return {
     ...rest,

@@ -11,6 +11,7 @@ import {
 import { currentDraft } from '../api/session.ts';
 import { ReadOnly } from '../frame/read-only.tsx';
 import { Undo } from '../history/undo.tsx';
+import { headerLines, headersOf, textOf } from '../components/header-lines.ts';
 import { afterSave } from '../components/form-draft.ts';
 import { useLoad } from '../components/loading.ts';
 import { CodeEditor, type InsertFile } from '../components/code-editor.tsx';
@@ -102,39 +103,6 @@ function draftOf(rule: JsonObject): Draft {
     enginedata: enginedata === undefined ? '' : JSON.stringify(enginedata, undefined, 2),
     headers: headerLines(rule.headers),
   };
-}
-
-/** The header fields of a rule, one on each line. */
-function headerLines(headers: Json | undefined): string {
-  if (typeof headers !== 'object' || headers === null || Array.isArray(headers)) {
-    return textOf(headers);
-  }
-  const lines = Object.entries(headers).flatMap(([name, value]) =>
-    [value].flat().map((one) => `${name}: ${textOf(one)}`.trimEnd()),
-  );
-  return lines.join('\n');
-}
-
-/** The header fields of such lines; the text itself if a line is none, so that the server says so. */
-function headersOf(text: string): Json {
-  const fields = new Map<string, readonly string[]>();
-  for (const line of text.split('\n').filter((one) => one.trim() !== '')) {
-    const colon = line.indexOf(':');
-    if (colon < 1) return text;
-    const name = line.slice(0, colon).trim();
-    fields.set(name, [...(fields.get(name) ?? []), line.slice(colon + 1).trim()]);
-  }
-  return Object.fromEntries(
-    [...fields].map(([name, values]) => [
-      name,
-      values.length === 1 ? (values[0] ?? '') : [...values],
-    ]),
-  );
-}
-
-function textOf(value: Json | undefined): string {
-  if (value === undefined || value === null) return '';
-  return typeof value === 'string' ? value : JSON.stringify(value);
 }
 
 /** The fields of a draft that differ from a rule, in their own types; null for an emptied one. */

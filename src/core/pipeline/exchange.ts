@@ -47,6 +47,8 @@ export interface UpgradeRequest extends Arrived {
   readonly connection?: Socket;
   /** The content; undefined for a request that announces none. */
   readonly body: RequestBody | undefined;
+  /** Why the protocol cannot be opened, whatever the path; undefined for any other request. */
+  readonly failure?: Failure | undefined;
   /** What the client has sent behind the head, or behind the content. */
   readonly ahead: Buffer;
   /** What the package `ws` reads of the opening handshake of a websocket (RFC 6455 §4.2.1). */
@@ -84,10 +86,7 @@ export interface Prepared {
   readonly reason?: string | undefined;
 }
 
-/**
- * One request and the way to its answer. Each transport implements it: the fast path and Node's
- * parser of HTTP/1.1, and the streams of HTTP/2.
- */
+/** One request and the way to its answer. */
 export interface Exchange extends Arrived {
   /** The content; undefined for a request that announces none (RFC 9112 §6.3). */
   readonly body: RequestBody | undefined;
@@ -116,8 +115,6 @@ export interface Exchange extends Arrived {
    * the turns of files with others; that of its peer by default.
    */
   respond(reply: Reply, address?: ClientAddress): Sent | Promise<Sent>;
-  /** Sends a prepared answer; `nowMs` is milliseconds since 1970. */
-  respondPrepared(prepared: Prepared, nowMs: number): void;
   /**
    * Prepares the connection for an answer to a request whose content nobody reads; `tooMuch` is
    * called if the client goes on sending it.
@@ -125,6 +122,15 @@ export interface Exchange extends Arrived {
   leaveUnread(tooMuch: () => void): void;
   /** Ends the connection, or the stream, without the rest of the answer. */
   destroy(): void;
+}
+
+/**
+ * A request that may get a prepared answer. Each transport implements it: the fast path and Node's
+ * parser of HTTP/1.1, and the streams of HTTP/2.
+ */
+export interface PreparableExchange extends Exchange {
+  /** Sends a prepared answer; `nowMs` is milliseconds since 1970. */
+  respondPrepared(prepared: Prepared, nowMs: number): void;
 }
 
 /** Returns the value of Accept in a head that is not validated; undefined without one. */

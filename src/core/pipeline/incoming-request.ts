@@ -5,7 +5,7 @@ import { type ValidatedRequest, parseRequest } from '../http/reading/target.ts';
 import type { FieldList } from '../http/reply.ts';
 import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../values/failure.ts';
-import { type Caller, hasOwnKey, keyPrefix } from '../values/key.ts';
+import { type Caller, hasOwnKey, keyPrefix, sessionPrefix } from '../values/key.ts';
 import type { ClientIdentity } from '../values/network/networks.ts';
 import { type Peer, schemeOf, unknownAddress } from '../values/network/peer.ts';
 import type { Arrived } from './exchange.ts';
@@ -178,7 +178,12 @@ export function callerOf(serving: Serving, incoming: IncomingRequest): Caller | 
 export function withoutUser(incoming: IncomingRequest): IncomingRequest {
   const claims = { ...incoming.claims, user: undefined, roles: undefined };
   const fields = without(incoming.fields, ['authorization', 'cookie'], []);
-  return { ...incoming, fields, claims, certificate: undefined };
+  const anonymous = { ...incoming, fields, claims, certificate: undefined };
+  const known = identified.get(incoming);
+  // Without its cookie, the token of a session is another one; any other key counts once.
+  const isSession = fields.apikey?.startsWith(sessionPrefix);
+  if (known !== undefined && isSession !== true) identified.set(anonymous, known);
+  return anonymous;
 }
 
 /**

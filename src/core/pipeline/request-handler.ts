@@ -6,7 +6,7 @@ import { respelledReply } from '../http/respelled.ts';
 import { parseRequest } from '../http/reading/target.ts';
 import type { Failure } from '../values/failure.ts';
 import { runInSpan } from '../report/trace.ts';
-import type { Arrival, Arrived, Exchange, Prepared } from './exchange.ts';
+import type { Arrival, Arrived, Exchange, PreparableExchange, Prepared } from './exchange.ts';
 import { contentFailure, loggedFailure } from './failures.ts';
 import { writeAndClose } from '../server/h1/refusal.ts';
 import { schemeOf, type ClientAddress, type Peer } from '../values/network/peer.ts';
@@ -14,7 +14,7 @@ import { preparableRequest, type PreparableRequest } from './preparable-request.
 import { withOwnId, type PreparedReplies } from './prepared.ts';
 import type { RequestLog, RequestStart } from './record/request-log.ts';
 import { beginRequestSpan } from '../../modules/telemetry/request-span.ts';
-import { Responder, type ResponderParts } from './responder.ts';
+import { type OpenProtocol, Responder, type ResponderParts } from './responder.ts';
 import type { Moment, Serving } from './serving.ts';
 import { withHsts } from './https-redirect.ts';
 
@@ -67,7 +67,7 @@ export class RequestHandler {
   }
 
   /** Answers a request. It throws nothing. */
-  handle(exchange: Exchange, prepared: PreparedReplies): void {
+  handle(exchange: PreparableExchange, prepared: PreparedReplies): void {
     const { isLast, requestLog } = this.#parts;
     const { head, peer } = exchange;
     if (isLast()) exchange.shouldKeepAlive = false;
@@ -77,30 +77,43 @@ export class RequestHandler {
     const request = isWhole ? preparableRequest(head, schemeOf(peer)) : undefined;
     const { address } = peer;
     const known = request && this.#known(request, start, address, prepared);
-    const free = known && this.#hold(known, address);
-    if (request === undefined || known === undefined || free === undefined) {
-      this.#answer({ exchange, start, request, prepared });
+    if (request === undefined || known === undefined) {
+      this.#answer({ exchange, start, prepare: request && { request, prepared } });
       return;
     }
+    const { answer, free } = known;
     if (free !== releaseNothing) exchange.onClose(free);
-    exchange.respondPrepared(known, nowMs);
-    const { bytes } = known;
+    exchange.respondPrepared(answer, nowMs);
+    const { bytes } = answer;
     const { head: fields, target: place } = request;
-    requestLog.record(exchange, start, known, { address, bytes, fields, place });
+    requestLog.record(exchange, start, answer, { address, bytes, fields, place });
   }
 
-  /** The prepared answer to a request; undefined without one, or if no rate lets it pass. */
+  /** Answers a request for another protocol, which `open` opens. It throws nothing. */
+  handleUpgrade(exchange: Exchange, start: RequestStart, open: OpenProtocol): void {
+    this.#answer({ exchange, start, open });
+  }
+
+  /**
+   * The prepared answer to a request, and the function that releases its content. Undefined without
+   * one, if too much is unread, or if no rate lets it pass.
+   */
   #known(
     request: PreparableRequest,
     { moment }: RequestStart,
     address: ClientAddress,
     prepared: PreparedReplies,
-  ): Prepared | undefined {
+  ): { readonly answer: Prepared; readonly free: () => void } | undefined {
     const known = prepared.find(request, moment, address);
+    const free = known && this.#hold(known, address);
+    if (known === undefined || free === undefined) return undefined;
     const { rates } = moment.serving;
-    if (known === undefined) return undefined;
-    const isPassed = rates === undefined || rates.countPlain({ ...request.target, address });
-    return isPassed ? withOwnId(known, this.#parts.newId) : undefined;
+    // Last: where this answer cannot be held, the new one is what counts.
+    if (rates === undefined || rates.countPlain({ ...request.target, address })) {
+      return { answer: withOwnId(known, this.#parts.newId), free };
+    }
+    free();
+    return undefined;
   }
 
   /** Refuses a request that could not be read; `head` is what has arrived of its head. */
@@ -146,13 +159,15 @@ export class RequestHandler {
   #answer({
     exchange,
     start,
-    request,
-    prepared,
+    prepare,
+    open,
   }: {
     readonly exchange: Exchange;
     readonly start: RequestStart;
-    readonly request: PreparableRequest | undefined;
-    readonly prepared: PreparedReplies;
+    readonly prepare?:
+      | { readonly request: PreparableRequest; readonly prepared: PreparedReplies }
+      | undefined;
+    readonly open?: OpenProtocol | undefined;
   }): void {
     const { log, newId, requestLog } = this.#parts;
     const { moment, span } = start;
@@ -160,12 +175,12 @@ export class RequestHandler {
     const { sourceAnswered } = details ?? {};
     const parts = sourceAnswered === undefined ? this.#parts : { ...this.#parts, sourceAnswered };
     const { peer } = exchange;
-    const responder = new Responder(parts, moment, exchange, request?.target);
+    const request = prepare?.request;
+    const known = request?.target;
+    const responder = new Responder(parts, moment, exchange, { known, open });
     const answer = async (): Promise<void> => {
       const reply = withHsts(await responder.reply(), moment.serving.config.tls, peer);
-      if (request !== undefined) {
-        prepared.keep(request, moment, { reply, address: peer.address });
-      }
+      prepare?.prepared.keep(prepare.request, moment, { reply, address: peer.address });
       const { cut, bytes } = await responder.send(reply);
       const { address, caller, incoming } = responder;
       const fields = request?.head;

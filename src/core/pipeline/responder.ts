@@ -58,21 +58,45 @@ export interface ResponderParts extends FailureLogs {
   readonly sourceAnswered?: Recipient['sourceAnswered'];
 }
 
+/**
+ * Opens another protocol on the connection of a request. Resolves to a reply with the status 101
+ * once it is open, or to the reply of a source that refuses it; rejects with any other refusal.
+ */
+export type OpenProtocol = (
+  incoming: IncomingRequest,
+) => Promise<{ readonly reply: Reply; readonly caller?: Caller | undefined }>;
+
 /** Answers one request under the configuration that was current when it arrived. */
 export class Responder {
   readonly #parts: ResponderParts;
   readonly #moment: Moment;
   readonly #exchange: Exchange;
   readonly #known: RequestTarget | undefined;
+  readonly #open: OpenProtocol | undefined;
   #incoming: IncomingRequest | undefined;
   #unwatch: (() => void) | undefined;
   /** Of the client, as far as it is known. */
   address: ClientAddress;
   caller: Caller | undefined;
 
-  /** `known`: the target of the request, if it has been read already. */
-  constructor(parts: ResponderParts, moment: Moment, exchange: Exchange, known?: RequestTarget) {
+  /**
+   * `known`: the target of the request, if it has been read already; `open`: undefined for an
+   * ordinary request.
+   */
+  constructor(
+    parts: ResponderParts,
+    moment: Moment,
+    exchange: Exchange,
+    {
+      known,
+      open,
+    }: {
+      readonly known?: RequestTarget | undefined;
+      readonly open?: OpenProtocol | undefined;
+    } = {},
+  ) {
     this.#known = known;
+    this.#open = open;
     this.#parts = parts;
     this.#moment = moment;
     this.#exchange = exchange;
@@ -108,7 +132,7 @@ export class Responder {
     const { config, visitors } = this.#moment.serving;
     const reply = await this.#reply();
     const incoming = this.#incoming;
-    if (incoming === undefined) return reply;
+    if (incoming === undefined || reply.status === switchingProtocols) return reply;
     const { target, fields, address } = incoming;
     if (servicePath(target.path, config.server.base) !== undefined) return reply;
     const { method } = this.#exchange.head;
@@ -138,10 +162,15 @@ export class Responder {
         this.#parts.limits.passed('ranges', this.address);
       }
       const path = servicePath(incoming.target.path, serving.config.server.base);
-      if (path !== undefined) return await this.#service(path, incoming);
-      const toConsole = consoleOriginReply(serving.config, incoming.target, head.method);
-      if (toConsole !== undefined) return toConsole;
-      const reply = await this.#content(incoming);
+      const open = this.#open;
+      if (path !== undefined && open === undefined) return await this.#service(path, incoming);
+      if (path === undefined) {
+        const toConsole = consoleOriginReply(serving.config, incoming.target, head.method);
+        if (toConsole !== undefined) return toConsole;
+      }
+      const reply = await (open === undefined
+        ? this.#content(incoming)
+        : this.#opened(open, incoming));
       if (reply.body.kind === 'stream') await contentBegun(reply.body.stream);
       const timed = this.#withServerTiming(reply, incoming);
       this.#hold(timed, this.caller);
@@ -193,6 +222,12 @@ export class Responder {
       await discard(reply);
       throw error;
     }
+  }
+
+  async #opened(open: OpenProtocol, incoming: IncomingRequest): Promise<Reply> {
+    const { reply, caller } = await open(incoming);
+    this.caller = caller;
+    return reply;
   }
 
   /** Makes the reply of the site. Rejects for a service worker that could control the console. */
@@ -319,6 +354,9 @@ export class Responder {
 
 /** Misdirected Request (RFC 9110 §15.5.20). */
 const misdirected = 421;
+
+/** The status of an opened protocol (RFC 9110 §15.2.2), whose head is sent already. */
+const switchingProtocols = 101;
 
 /** Returns a signal that aborts if the connection of an answer closes before the end. */
 function answerSignal(exchange: Exchange): AbortSignal {

@@ -58,13 +58,13 @@ export interface SiteAccess {
   resolve(
     visit: KeyVisit & { readonly client: AccessClient },
   ): ResolvedBreadcrumb | Promise<ResolvedBreadcrumb>;
-  /** The HTTP reply to a visitor of a breadcrumb, with the `headers` of its page rule. */
+  /** The HTTP reply to a visitor of a breadcrumb, with the fields of its rule and branches. */
   breadcrumb(resolved: ResolvedBreadcrumb, visit: KeyVisit): Reply | Promise<Reply>;
   /** The data of get_resolve for a breadcrumb, and the fields for caches. */
-  breadcrumbData(resolved: ResolvedBreadcrumb): {
-    readonly data: Resolution;
-    readonly caching: FieldList;
-  };
+  breadcrumbData(
+    resolved: ResolvedBreadcrumb,
+    visit: KeyVisit,
+  ): Promise<{ readonly data: Resolution; readonly caching: FieldList }>;
   /**
    * What each branch answers of the breadcrumb with a key, or of the resolve rule that answers at
    * an origin and path if no file does; none without such a rule.

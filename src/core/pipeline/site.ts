@@ -3,7 +3,7 @@ import type { Rates } from '../../modules/rates/rates.ts';
 import type { SiteAccess } from './site-access.ts';
 import { branchOutcomes } from '../../modules/breadcrumbs/branches.ts';
 import { explainKey } from '../../modules/breadcrumbs/explain.ts';
-import { cachingFields, keyReply, resolutionData } from '../../modules/breadcrumbs/reply.ts';
+import { cachingFields, keyData, keyReply } from '../../modules/breadcrumbs/reply.ts';
 import {
   breadcrumbStart,
   resolveKey,
@@ -89,7 +89,7 @@ export interface Site extends SiteAccess {
    * skipped: they have no other protocol. Rejects as Fetcher.upgrade, and with `not_found` if no
    * such rule matches.
    */
-  upgrade(request: ContentRequest): Promise<SwitchedProtocol | Reply>;
+  upgrade(request: ContentRequest): SwitchedProtocol | Reply | Promise<SwitchedProtocol | Reply>;
   /** Whether a rule forwards a request for another protocol to its source. */
   forwardsUpgrade(
     request: Pick<ContentRequest, keyof RequestTarget | 'method' | 'fields'>,
@@ -112,10 +112,11 @@ export function createSite(parts: SiteParts): Site {
       if (!(answer instanceof Promise)) return answer ?? notFound(request);
       return answer.then((reply) => reply ?? notFound(request));
     }),
-    upgrade: async (request) =>
+    upgrade: withPrivacy(access, async (request) =>
       guardedReply(access, { request, depth: 0 }, (admitted) =>
         upgradeRewritten(parts, fetchedRules, admitted),
       ),
+    ),
     forwardsUpgrade: (request) => forwardsUpgrade(parts, fetchedRules, request),
     errorPage: (status, failed) => disk.errorPage(status, failed),
     findRule(request) {
@@ -129,8 +130,8 @@ export function createSite(parts: SiteParts): Site {
     requireRuleSection: (rule, place, client) => requireRuleSection(access, rule, place, client),
     resolve: (visit) => resolveGuarded(parts, visit),
     breadcrumb: keyReply,
-    breadcrumbData: (resolved) => ({
-      data: resolutionData(resolved),
+    breadcrumbData: async (resolved, visit) => ({
+      data: await keyData(resolved, visit),
       caching: cachingFields(resolved),
     }),
     explain(request) {

@@ -13,7 +13,7 @@ import type { ListenAddress } from '../config/addresses.ts';
 import { createSharedLimits } from '../fair/shared-limits.ts';
 import type { Reply } from '../http/reply.ts';
 import { continueOnRead, hasBody } from '../pipeline/body.ts';
-import type { Arrived, Exchange, UpgradeRequest } from '../pipeline/exchange.ts';
+import type { Arrived, PreparableExchange, UpgradeRequest } from '../pipeline/exchange.ts';
 import { redirectToHttps } from '../pipeline/https-redirect.ts';
 import type { IncomingRequest } from '../pipeline/incoming-request.ts';
 import { PreparedReplies } from '../pipeline/prepared.ts';
@@ -173,12 +173,11 @@ class HttpServer implements Server {
     const isLast = (): boolean => this.#stopping || this.#draining;
     this.#handler = new RequestHandler({ ...this.#parts, requestLog, isLast });
     this.#upgrades = new UpgradeHandler({
-      responderParts: this.#parts,
+      handler: this.#handler,
       connections: this.#connections,
       sockets: this.#sockets,
       tunnels: this.#tunnels,
-      requestLog,
-      start: (asked) => this.#handler.start(asked),
+      signedIn: this.#signedIn,
       now: parts.now,
       isStopping,
     });
@@ -189,7 +188,7 @@ class HttpServer implements Server {
     // Each listener has its own: answers over TLS and in the clear differ.
     const prepared = new PreparedReplies();
     this.#prepared.push(prepared);
-    const handle = (exchange: Exchange): void => {
+    const handle = (exchange: PreparableExchange): void => {
       this.#handler.handle(exchange, prepared);
     };
     const answerInTurn = (exchange: Http1Exchange): void => {

@@ -10,6 +10,7 @@ import type { Visitor } from '../../core/http/visitor.ts';
 import type { PageRequest } from '../../core/pipeline/source.ts';
 import type { GuardedRequest } from './access-request.ts';
 import type { Precedence } from '../../core/pipeline/precedence.ts';
+import type { SwitchedProtocol } from '../proxy/fetcher.ts';
 
 /**
  * The reply to a request that the guard admits, or the reply that it makes instead. Throws or
@@ -82,16 +83,18 @@ export function guardedPrecedence(guard: AccessGuard | undefined, order: Precede
  * Makes the answers of a site to whole requests: a reply that depends on an access rule, also that
  * of a page inside another one, is for its client only.
  */
-export function withPrivacy(
+export function withPrivacy<T extends Reply | SwitchedProtocol>(
   guard: AccessGuard | undefined,
-  respond: (request: ContentRequest) => Reply | Promise<Reply>,
-): (request: ContentRequest) => Reply | Promise<Reply> {
+  respond: (request: ContentRequest) => T | Promise<T>,
+): (request: ContentRequest) => T | Promise<T> {
   if (guard === undefined) return respond;
   return (request) => {
     const accessRules = new Set<string>();
     const admits = (): Reply['admits'] => guard.reuseFor([...accessRules]);
-    const mark = (reply: Reply): Reply =>
-      accessRules.size === 0 ? reply : privateReply({ ...reply, admits: admits() });
+    const mark = (reply: T): T => {
+      if (accessRules.size === 0 || 'connection' in reply) return reply;
+      return privateReply({ ...reply, admits: admits() }) as T;
+    };
     const fail = (thrown: unknown): never => {
       throw accessRules.size === 0 ? thrown : failureFrom(thrown).forClient(admits());
     };

@@ -1,3 +1,4 @@
+import type { FieldList } from '../../core/http/reply.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
 import { EvaluationContext } from '../../core/pipeline/conditions/condition.ts';
 import {
@@ -36,6 +37,8 @@ export interface BranchOutcome {
   readonly target?: string | undefined;
   readonly content?: string | undefined;
   readonly contenttype?: string | undefined;
+  /** The fields of each branch on the way: name, template, name, template …. */
+  readonly headers?: FieldList;
   /** Why it has no answer. */
   readonly failure?: string;
 }
@@ -44,6 +47,7 @@ export interface BranchOutcome {
 interface Walked extends BreadcrumbStart {
   readonly name: string;
   readonly conditions: readonly Json[];
+  readonly headers: FieldList;
   readonly keys: readonly string[];
 }
 
@@ -65,16 +69,17 @@ export function branchOutcomes(
       const name = at.name + branch.name;
       const conditions = [...at.conditions, conditionsOf(at, branch)];
       const { answer } = branch;
+      const headers = [...at.headers, ...(answer.fields?.lines ?? [])];
       if (answer.kind !== 'key') {
-        outcomes.push({ name, conditions, ...answered(at, branch, visit) });
+        outcomes.push({ name, conditions, headers, ...answered(at, branch, visit) });
         continue;
       }
       const next = nextPlace(rules, answer.key, { at, visit });
       if (typeof next === 'string') outcomes.push({ name, conditions, failure: next });
-      else walk({ ...next, name: `${name} → key ${answer.key} → `, conditions });
+      else walk({ ...next, name: `${name} → key ${answer.key} → `, conditions, headers });
     }
   };
-  walk({ ...start, name: '', conditions: [], keys: [] });
+  walk({ ...start, name: '', conditions: [], headers: [], keys: [] });
   return outcomes;
 }
 
@@ -91,7 +96,7 @@ function nextPlace(
   rules: RuleReader,
   key: string,
   { at: { keys }, visit }: { readonly at: Walked; readonly visit: BreadcrumbVisit },
-): Omit<Walked, 'name' | 'conditions'> | string {
+): Omit<Walked, 'name' | 'conditions' | 'headers'> | string {
   if (keys.length >= breadcrumbHopsMax || keys.includes(key)) {
     return `It leads in a circle or over more than ${breadcrumbHopsMax} keys.`;
   }

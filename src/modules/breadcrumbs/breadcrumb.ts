@@ -15,6 +15,7 @@ import {
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { encodePath, isWildcardPath } from '../../core/values/path.ts';
 import { type Rule, type StoredRule, isTarget } from '../rules/rule.ts';
+import { type BranchFields, parseBranchFields } from './branch-fields.ts';
 
 /** The statuses of a redirect to a target (RFC 9110 §15.4). */
 export const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -52,7 +53,9 @@ export function parseBreadcrumb(enginedata: JsonObject): WrittenBreadcrumb {
         .filter((member) => branch[member] !== undefined && answer[member] === undefined)
         .map((member) => `${name}.${member}`);
       const isEmpty = answerNames.every((member) => branch[member] === undefined);
-      return { answer, problems: isEmpty ? [name] : problems };
+      const { fields } = parseBranchFields(branch);
+      const whole = fields === undefined ? answer : { ...answer, fields };
+      return { answer: whole, problems: isEmpty ? [name] : problems };
     }),
     otherwise: {
       name: 'default',
@@ -96,7 +99,7 @@ function parseRule({ rule }: StoredRule): ParsedBreadcrumb {
   const parsed = parseBreadcrumb(rule.enginedata ?? {});
   const branch = (one: Branch<BranchTarget>): Branch<Destination> => ({
     ...one,
-    answer: destinationOf(one.answer, rule),
+    answer: { ...destinationOf(one.answer, rule), fields: one.answer.fields },
   });
   return {
     id: rule.id,
@@ -111,7 +114,7 @@ function parseRule({ rule }: StoredRule): ParsedBreadcrumb {
 const answerNames = ['target', 'html', 'status'] as const;
 
 /** The members that a branch of a breadcrumb can have. */
-export const branchMembers: readonly string[] = ['if', ...answerNames];
+export const branchMembers: readonly string[] = ['if', ...answerNames, 'headers', 'cookies'];
 
 function parseAnswer({ target, html, status }: JsonObject): BranchTarget {
   return {
@@ -130,10 +133,14 @@ interface BranchTarget {
   readonly target: string | undefined;
   readonly html: string | undefined;
   readonly status: number | undefined;
+  /** Those of a branch of `when`. */
+  readonly fields?: BranchFields;
 }
 
-/** Where a branch of a breadcrumb leads. */
-export type Destination =
+/** Where a branch of a breadcrumb leads, and the fields of the answer there. */
+export type Destination = Place & { readonly fields?: BranchFields | undefined };
+
+type Place =
   | { readonly kind: 'key'; readonly key: string }
   | { readonly kind: 'redirect'; readonly status: number; readonly target: RedirectTarget }
   | { readonly kind: 'content'; readonly status: number; readonly html: string }
@@ -156,7 +163,7 @@ interface RedirectTarget {
 export function destinationOf(
   { target, html, status: own }: BranchTarget,
   { path, httpresponse }: Pick<Rule, 'path' | 'httpresponse'>,
-): Destination {
+): Place {
   const status = own ?? httpresponse;
   if (target?.startsWith('key:') === true) {
     return { kind: 'key', key: target.slice('key:'.length) };

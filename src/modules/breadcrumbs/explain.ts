@@ -35,8 +35,12 @@ export function explainHops(
   const outcome = replyOrFailure(() => {
     const resolved = resolveVisit(rules, start, visit, steps);
     if (resolved instanceof Promise) throw new TypeError('the visitor has not been prepared');
-    const { status, target } = resolved;
-    return { status, notes: target === undefined ? [] : [`It leads to ${target}.`] };
+    const { status, target, hops } = resolved;
+    const fields = hops.flatMap(({ branch: { name, answer } }) =>
+      answer.fields === undefined ? [] : [`${name} changes ${answer.fields.names.join(', ')}.`],
+    );
+    const leads = target === undefined ? [] : [`It leads to ${target}.`];
+    return { status, notes: [...leads, ...fields] };
   });
   const last = steps.at(-1);
   const next = last?.branch.answer;

@@ -38,6 +38,11 @@ const resolution = {
     contenttype: { ...text, description: 'Media type of the content.' },
     id: { ...text, description: 'Id of the page rule that decided.' },
     matched: { ...text, description: 'The branch of it that decided: when[0], …, or default.' },
+    headers: {
+      type: 'object',
+      additionalProperties: { oneOf: [text, { type: 'array', items: text }] },
+      description: 'The header fields of the rule and its branches that a visit gets.',
+    },
   },
 } as const;
 
@@ -118,7 +123,7 @@ export const linkHtm = defineOperation({
       const answered = (reply: Reply): OperationResult<Resolved> => ({ kind: 'reply', reply });
       const answer = (resolved: ResolvedBreadcrumb) => {
         if (call.method === 'GET') countVisit(resolved, visit);
-        const reply = site.breadcrumb(resolved, asked);
+        const reply = site.breadcrumb(resolved, { ...asked, origin: call.origin });
         return reply instanceof Promise ? reply.then(answered) : answered(reply);
       };
       const resolved = site.resolve(asked);
@@ -134,7 +139,7 @@ async function resolutionAnswer(
   visit: ClientVisit,
 ): Promise<OperationResult<Resolved>> {
   const resolved = await site.resolve(visit);
-  const { data, caching } = site.breadcrumbData(resolved);
+  const { data, caching } = await site.breadcrumbData(resolved, visit);
   return { kind: 'data', data, caching };
 }
 

@@ -1,4 +1,5 @@
 import { escapeHtml, pageFields } from '../../core/http/content/page.ts';
+import type { TemplateRequest } from '../../core/http/field-template.ts';
 import { type FieldList, type Reply, isEmptyStatus, noBody } from '../../core/http/reply.ts';
 import { utf8Type } from '../../core/http/representation/mediatype.ts';
 import { preferredType } from '../../core/http/representation/negotiation.ts';
@@ -6,13 +7,27 @@ import type { Fields } from '../../core/http/request.ts';
 import type { Dependencies } from '../../core/pipeline/conditions/when.ts';
 import { pathOfText } from '../../core/values/path.ts';
 import { withHeaders } from '../rules/pages/rule-headers.ts';
-import type { Resolution } from '../rules/rule.ts';
+import type { Resolution, RuleHeaders } from '../rules/rule.ts';
+import { withBranchFields } from './branch-fields.ts';
 import type { BreadcrumbVisit, ResolvedBreadcrumb } from './resolve.ts';
 
 /**
- * The HTTP reply to a visitor of a breadcrumb (docs/design/rendering.md#breadcrumbs): its redirect
- * or page, or the answer of get_resolve if Accept prefers JSON. It must not be cached: the next
- * visitor may get another target.
+ * The HTTP reply to a visitor of a breadcrumb (docs/design/rendering.md#breadcrumbs), with the
+ * `headers` of the rule that is visited, and the fields of each branch on the way.
+ */
+export function visitReply(
+  resolved: ResolvedBreadcrumb,
+  visit: BreadcrumbVisit & TemplateRequest,
+): Reply | Promise<Reply> {
+  const shown = prefersJson(visit.fields) ? shownHeaders(resolved, visit) : undefined;
+  const reply = (headers: RuleHeaders | undefined): Reply | Promise<Reply> =>
+    withFields(resolved, breadcrumbReply({ ...resolved, headers }, visit), visit);
+  return shown instanceof Promise ? shown.then(reply) : reply(shown);
+}
+
+/**
+ * The reply without these fields: a redirect or page, or the answer of get_resolve if Accept
+ * prefers JSON. It must not be cached: the next visitor may get another target.
  */
 export function breadcrumbReply(resolved: ResolvedBreadcrumb, visit: BreadcrumbVisit): Reply {
   const reply = prefersJson(visit.fields) ? jsonReply(resolved) : pageReply(resolved);
@@ -20,29 +35,79 @@ export function breadcrumbReply(resolved: ResolvedBreadcrumb, visit: BreadcrumbV
   return further.length === 0 ? reply : { ...reply, fields: [...reply.fields, ...further] };
 }
 
-/** The same for a visit of link.htm, with the `headers` of the page rule that has the key. */
-export function keyReply(
-  resolved: ResolvedBreadcrumb,
-  visit: BreadcrumbVisit & { readonly key: string; readonly method?: string },
-): Reply | Promise<Reply> {
-  const reply = breadcrumbReply(resolved, visit);
-  const headers = resolved.hops[0]?.stored.rule.headers;
-  if (headers === undefined) return reply;
-  const { key, method = 'GET', visitor } = visit;
-  const path = pathOfText(key);
-  return withHeaders(headers, reply, { ...visit, path, method, address: visitor.address });
+/** The reply to a visit of link.htm. */
+export function keyReply(resolved: ResolvedBreadcrumb, visit: KeyVisit): Reply | Promise<Reply> {
+  return visitReply(resolved, requestOfKey(visit));
 }
 
-/** The data of get_resolve for a breadcrumb. */
-export function resolutionData({
+/** The data of get_resolve for the visit of a key. */
+export function keyData(
+  resolved: ResolvedBreadcrumb,
+  visit: KeyVisit,
+): Resolution | Promise<Resolution> {
+  const shown = shownHeaders(resolved, requestOfKey(visit));
+  const data = (headers: RuleHeaders | undefined): Resolution =>
+    resolutionData({ ...resolved, headers });
+  return shown instanceof Promise ? shown.then(data) : data(shown);
+}
+
+/** A visit of link.htm, or of get_resolve. */
+type KeyVisit = BreadcrumbVisit & { readonly key: string; readonly method?: string };
+
+function requestOfKey(visit: KeyVisit): BreadcrumbVisit & TemplateRequest {
+  const { key, method = 'GET', visitor } = visit;
+  return { ...visit, path: pathOfText(key), method, address: visitor.address };
+}
+
+function withFields(
+  { hops }: Pick<ResolvedBreadcrumb, 'hops'>,
+  reply: Reply,
+  visit: TemplateRequest,
+): Reply | Promise<Reply> {
+  const headers = hops[0]?.stored.rule.headers;
+  const changed = headers === undefined ? reply : withHeaders(headers, reply, visit);
+  return withBranchFields(
+    hops.flatMap(({ branch }) => branch.answer.fields ?? []),
+    changed,
+    visit,
+  );
+}
+
+/** The fields of the rule and its branches, as a visit gets them; undefined for none. */
+function shownHeaders(
+  resolved: ResolvedBreadcrumb,
+  visit: TemplateRequest,
+): RuleHeaders | undefined | Promise<RuleHeaders | undefined> {
+  const bare = { status: resolved.status, fields: [], body: noBody, source: '' };
+  const made = withFields(resolved, bare, visit);
+  return made instanceof Promise ? made.then(headersOf) : headersOf(made);
+}
+
+function headersOf({ fields }: Pick<Reply, 'fields'>): RuleHeaders | undefined {
+  const headers = new Map<string, readonly string[]>();
+  for (let at = 0; at < fields.length; at += 2) {
+    const [name = '', value = ''] = [fields[at], fields[at + 1]];
+    headers.set(name, [...(headers.get(name) ?? []), value]);
+  }
+  if (headers.size === 0) return undefined;
+  return Object.fromEntries(
+    Array.from(headers, ([name, [first = '', ...more]]) => [
+      name,
+      more.length === 0 ? first : [first, ...more],
+    ]),
+  );
+}
+
+function resolutionData({
   status,
   target,
   content,
   contenttype,
   id,
   matched,
+  headers,
 }: Resolution): Resolution {
-  return { status, target, content, contenttype, id, matched };
+  return { status, target, content, contenttype, id, matched, headers };
 }
 
 /** The fields that keep caches from storing the reply of a breadcrumb, and its Vary. */

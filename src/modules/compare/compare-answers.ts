@@ -86,7 +86,14 @@ export interface ComparedSites {
 export const differences = ['status', 'target', 'headers', 'content', 'branches'] as const;
 
 /** What can differ between the answers of two branches. */
-export const branchDifferences = ['conditions', 'status', 'target', 'content', 'type'] as const;
+export const branchDifferences = [
+  'conditions',
+  'status',
+  'target',
+  'headers',
+  'content',
+  'type',
+] as const;
 
 /** An answer, as a comparison shows it. */
 interface ShownAnswer {
@@ -379,6 +386,8 @@ function isSamePart(
       return one?.status === other?.status;
     case 'target':
       return one?.target === other?.target;
+    case 'headers':
+      return sameJson([...(one?.headers ?? [])], [...(other?.headers ?? [])]);
     case 'content':
       return one?.content === other?.content && one?.failure === other?.failure;
     case 'type':

@@ -1,5 +1,5 @@
 import { mkdir, writeFile } from 'node:fs/promises';
-import { basename, join } from 'node:path';
+import { basename, dirname, join, relative, resolve } from 'node:path';
 import type { Converted, Remark } from './conversion.ts';
 import { includeReader, type ReadIncluded } from './include.ts';
 import { convertedBytesMax } from './limits.ts';
@@ -8,8 +8,11 @@ import { Failure } from '../../core/values/failure.ts';
 import { writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { jsonOption } from '../../cli/options.ts';
 
-/** Converts the text of a configuration; `file` is its name. Throws `invalid` with a line. */
-type Convert = (text: string, file: string, read: ReadIncluded) => Converted;
+/**
+ * Converts the text of a configuration; `file` is its name, and `folder` its folder as the ini file
+ * names it. Throws `invalid` with a line.
+ */
+type Convert = (text: string, file: string, read: ReadIncluded, folder: string) => Converted;
 
 const formats: Readonly<
   Record<string, { readonly files: string; readonly load: () => Promise<Convert> }>
@@ -54,18 +57,26 @@ export const defineConvert: DefineCommand = (command, terminal) => {
       .option('--out <dir>', 'write server.ini and rules.ndjson to this folder')
       .addOption(jsonOption())
       .action(async (file: string, options: ConvertOptions) => {
-        const converted = await convertFile(file, await load());
+        const folder = relative(options.out ?? '.', dirname(resolve(file))) || '.';
+        const converted = await convertFile(file, folder, await load());
         await print(file, converted, { options, terminal });
+        if (/^[./]+$/.test(folder) && converted.ini.includes(`\nroot = ${folder}\n`)) {
+          const cure = '`--out DIR` writes it to another folder';
+          writeLine(
+            terminal.err,
+            `The ini file must not lie in the folder that it serves: ${cure}.`,
+          );
+        }
         terminal.exitCode = converted.left.length === 0 ? 0 : 1;
       });
   }
 };
 
-async function convertFile(file: string, convert: Convert): Promise<Converted> {
+async function convertFile(file: string, folder: string, convert: Convert): Promise<Converted> {
   const read = await readText(file, { bytesMax: convertedBytesMax });
   if ('refused' in read) throw new Failure('invalid', `${file} ${read.refused}`);
   try {
-    return convert(read.text, file, includeReader(file));
+    return convert(read.text, file, includeReader(file), folder);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     throw new Failure('invalid', `${file}: ${error.message}`);

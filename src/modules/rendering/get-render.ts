@@ -156,6 +156,8 @@ const renderedPages: JsonObject = {
   },
 };
 
+const renderOutput: JsonObject = { anyOf: [renderInformation, renderedPages] };
+
 /**
  * userinterface.get_render: the data with which a generic page renders itself
  * (docs/design/rendering.md#generic-pages).
@@ -167,7 +169,7 @@ export const getRender = defineOperation({
   inDrafts: true,
   summary: 'The data that a generic page needs to render itself for an origin, path and query.',
   input,
-  output: { anyOf: [renderInformation, renderedPages] } as JsonObject,
+  output: renderOutput,
   etag: true,
   failures: ['not_found'],
   run:

@@ -191,6 +191,8 @@ export interface Resolution {
   readonly contenttype: string | undefined;
   /** The branch that decided: `when[0]`, `when[1]` …, or `default`. */
   readonly matched: string;
+  /** The header fields of the rule and its branches that a visit gets; undefined for none. */
+  readonly headers?: RuleHeaders | undefined;
 }
 
 /**

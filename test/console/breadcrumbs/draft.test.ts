@@ -27,6 +27,15 @@ suite('the form of a breadcrumb', () => {
       ],
       target: '/z',
     },
+    {
+      when: [
+        { if: {}, target: '/', headers: { 'X-A': 'b: c', Link: ['1', '2'], 'X-B': '' } },
+        { if: {}, target: '/', cookies: { shop: 'ch=1', old: '' } },
+        { if: {}, target: '/', headers: { 'X-A': 5 }, cookies: { a: { value: '1' } } },
+        { if: {}, target: '/', headers: {}, cookies: null },
+        { if: {}, target: '/', headers: 'X', cookies: ['a'] },
+      ],
+    },
   ];
   for (const enginedata of stored) {
     test(`changes nothing of ${JSON.stringify(enginedata)} by itself`, () => {
@@ -44,6 +53,20 @@ suite('the form of a breadcrumb', () => {
     assert.deepEqual(values('query', 'a=b=c, d'), { a: 'b=c', d: '*' });
     assert.equal(values('after', '2026-12-01'), '2026-12-01');
     assert.deepEqual(values('unknown', '{"a":1}'), { a: 1 });
+  });
+
+  test('reads header fields and cookies on lines of their own', () => {
+    const { branches, ...draft } = draftOf({ when: [{ if: {}, target: '/' }] });
+    const lines = { headers: 'X-Shop: ch\n\nLink: a\nLink: b', cookies: ' shop = ch=1 \nold=' };
+    const written = { ...draft, branches: branches.map((one) => ({ ...one, ...lines })) };
+    assert.deepEqual(enginedataOf(written).when, [
+      {
+        if: {},
+        target: '/',
+        headers: { 'X-Shop': 'ch', Link: ['a', 'b'] },
+        cookies: { shop: 'ch=1', old: '' },
+      },
+    ]);
   });
 
   test('does not show what it would change', () => {

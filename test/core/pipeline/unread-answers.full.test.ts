@@ -59,14 +59,20 @@ suite('unread responses', () => {
   });
 });
 
-/** A site with a number of pages of 16 MiB, at `/0`, `/1` … */
-function startLarge(t: TestContext, pages: number): Promise<TestSite> {
+/** Of the page `/small`. */
+const smallBytes = 200_000;
+
+/** A site with a number of pages of 16 MiB, at `/0`, `/1` …, and a page `/small`. */
+function startLarge(t: TestContext, pages: number, ini = ''): Promise<TestSite> {
   const content = (at: number): string => String(at).repeat(pageBytes);
   const rules = Array.from({ length: pages }, (_, at) => ({
     path: `/${at}`,
     content: content(at),
   }));
-  return startSite(t, { rules });
+  return startSite(t, {
+    ini,
+    rules: [...rules, { path: '/small', content: 's'.repeat(smallBytes) }],
+  });
 }
 
 /** A response that the client has not read. */
@@ -161,4 +167,17 @@ test('an address that has many large unread pages gets 429 for another one', asy
   // A response that is read to its end frees its share.
   assert.equal((await answers[0]?.read())?.content.length, pageBytes);
   assert.equal((await fetch(`${site.url}/6`)).status, 200);
+});
+
+test('a prepared page that cannot be held counts once for the rate of its path', async (t) => {
+  const rate = '[rate.small]\npath = /small\nrate = 1/h\nburst = 3\nstatus = 503\n';
+  const site = await startLarge(t, 6, rate);
+  const small = `${site.url}/small`;
+  assert.equal((await (await fetch(small)).text()).length, smallBytes);
+  const answers: Unread[] = [];
+  for (let at = 0; at < 6; at += 1) answers.push(await askUnread(t, site, `/${at}`));
+  const statuses: number[] = [];
+  while (statuses.at(-1) !== 503) statuses.push((await fetch(small)).status);
+  assert.equal(statuses[0], 429);
+  assert.equal(statuses.length, 3, String(statuses));
 });

@@ -81,14 +81,14 @@ suite('the nodes of a cluster', needsNats, () => {
     await once(receiver, 'listening');
     const url = `http://127.0.0.1:${(receiver.address() as AddressInfo).port}/`;
     await call(first, 'svc1.webhook.insert', { url, event: ['a.b'] });
-    for (const [at, gone] of [
-      [first, undefined],
-      [second, first],
+    for (const [at, gone, n] of [
+      [first, undefined, 1],
+      [second, first, 2],
     ] as const) {
       const delivered = once(receiver, 'request');
       gone?.child.kill('SIGTERM');
       await gone?.closed;
-      await call(at, 'svc1.event.insert', { type: 'a.b', data: {} });
+      await call(at, 'svc1.event.insert', { type: 'a.b', data: { n } });
       await delivered;
     }
     second.child.kill('SIGTERM');

@@ -181,17 +181,19 @@ suite('a converted configuration answers as its documentation promises', () => {
   for (const { name, format, text, expected } of promised) {
     test(name, async (t) => {
       const folder = await temporaryFolder(t);
-      const { ini = '', rules = [] } = converters[format]?.(text, name) ?? {};
+      const { ini = '', rules = [] } = converters[format]?.(text, name, 'site') ?? {};
       const port = await freePort();
-      const server = `[server]\nlisten = :${port}\ndata = ../data\n`;
+      const server = `[server]\nlisten = :${port}\ndata = data\n`;
       const isThere = ini.startsWith('[server]\n');
       await writeFiles(join(folder, 'site'), {
         ...site,
         ...Object.fromEntries(Object.entries(site).map(([path, file]) => [`dist/${path}`, file])),
+      });
+      await writeFiles(folder, {
         'server.ini': isThere ? ini.replace('[server]\n', server) : server + ini,
         'rules.ndjson': rules.map((rule) => `${JSON.stringify(rule)}\n`).join(''),
       });
-      await startServed(t, join(folder, 'site/server.ini'));
+      await startServed(t, join(folder, 'server.ini'));
       for (const { status, location, ...question } of expected) {
         const answered = await ask(port, question, question.host || `localhost:${port}`);
         const target = answered.headers.location?.replace(`http://localhost:${port}`, '') ?? '';

@@ -120,3 +120,19 @@ test('a file that is missing or cannot be parsed is one clear line', async (t) =
   const { code } = await runHere(['convert', 'lighttpd', 'x']);
   assert.equal(code, 2);
 });
+
+test('names the folder of a site from where the ini file goes, and warns of one in it', async (t) => {
+  const folder = await makeFolder(t, { 'site/_redirects': '/a /b 301\n', 'conf/': '' });
+  const file = join(folder, 'site/_redirects');
+  const rootOf = async (
+    out: string,
+  ): Promise<readonly [root: string | undefined, isTold: boolean]> => {
+    const { err } = await runHere(['convert', 'netlify', file, '--out', join(folder, out)]);
+    const ini = await readFile(join(folder, out, 'server.ini'), 'utf8');
+    return [/^root = (.*)$/m.exec(ini)?.[1], err.includes('must not lie in the folder')];
+  };
+  assert.deepEqual(await rootOf('conf'), ['../site', false]);
+  assert.deepEqual(await rootOf('.'), ['site', false]);
+  assert.deepEqual(await rootOf('site'), ['.', true]);
+  assert.deepEqual(await rootOf('site/conf'), ['..', true]);
+});

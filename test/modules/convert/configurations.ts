@@ -8,11 +8,13 @@ import { convertNginx } from '../../../src/modules/convert/nginx/convert.ts';
 import { project } from '../../tidy/sources.ts';
 
 /** The converters by the names of their folders. */
-export const converters: Readonly<Record<string, (text: string, file: string) => Converted>> = {
-  nginx: convertNginx,
-  caddy: convertCaddy,
-  apache: convertApache,
-  netlify: convertNetlify,
+export const converters: Readonly<
+  Record<string, (text: string, file: string, folder?: string) => Converted>
+> = {
+  nginx: (text, file) => convertNginx(text, file),
+  caddy: (text, file) => convertCaddy(text, file),
+  apache: (text, file, folder) => convertApache(text, file, undefined, folder),
+  netlify: (text, file, folder) => convertNetlify(text, file, undefined, folder),
 };
 
 /** A request to both servers: a method, a host and a path. */

@@ -48,17 +48,18 @@ const transports: readonly (readonly [
 ])[] = [
   [
     'a GET',
-    async (_t, { url }) =>
-      async ({ paths, ...v }) => {
+    (_t, { url }) =>
+      Promise.resolve(async ({ paths, ...v }) => {
         const query = new URLSearchParams(paths.map((one) => ['_v.paths', one]));
         for (const [name, value] of Object.entries(v)) query.append(`_v.${name}`, String(value));
-        const reply = await fetch(`${url}/svc1/userinterface/get_render?${query}`);
+        const reply = await fetch(`${url}/svc1/userinterface/get_render?${query.toString()}`);
         return (await reply.json()) as Answer;
-      },
+      }),
   ],
   [
     'a POST',
-    async (_t, site) => (v) => site.call('svc1.userinterface.get_render', v, { apikey: undefined }),
+    (_t, site) =>
+      Promise.resolve((v) => site.call('svc1.userinterface.get_render', v, { apikey: undefined })),
   ],
   [
     'the websocket',
@@ -175,7 +176,9 @@ suite('several pages in one call of get_render', () => {
     const ask = (paths: readonly string[], fields: Record<string, string> = {}) => {
       const query = new URLSearchParams([['_v.origin', site.url]]);
       for (const one of paths) query.append('_v.paths', one);
-      return fetch(`${site.url}/svc1/userinterface/get_render?${query}`, { headers: fields });
+      return fetch(`${site.url}/svc1/userinterface/get_render?${query.toString()}`, {
+        headers: fields,
+      });
     };
     const first = await ask(['/head', '/foot/a']);
     const etag = first.headers.get('etag') ?? '';

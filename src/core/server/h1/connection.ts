@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { RequestScanner } from '../../http/reading/request-scanner.ts';
 import { isPassedOn } from '../../pipeline/body.ts';
-import type { Exchange } from '../../pipeline/exchange.ts';
+import type { PreparableExchange } from '../../pipeline/exchange.ts';
 import type { Failure } from '../../values/failure.ts';
 import type { Peer } from '../../values/network/peer.ts';
 import { preface } from '../h2/frames.ts';
@@ -37,7 +37,7 @@ interface ConnectionParts {
 }
 
 /** A request on a connection of HTTP/1.1, with its answer. */
-export interface Http1Exchange extends Exchange {
+export interface Http1Exchange extends PreparableExchange {
   readonly socket: Socket;
   /** The response of Node's HTTP server; undefined while its parser has not seen the request. */
   readonly response: ServerResponse | undefined;

@@ -47,12 +47,23 @@ export function writeAndClose(
   { status, fields, body }: Reply,
   nowMs: number,
 ): number {
-  const text = `${statusLine(status)}${fieldText(fields, nowMs)}Connection: close\r\n\r\n`;
-  const head = Buffer.from(text, 'latin1');
+  const head = lastHead({ status, fields }, nowMs);
   const content = body.kind === 'bytes' ? body.bytes : Buffer.alloc(0);
   socket.write(Buffer.concat([head, content]));
   linger(socket);
   return content.length;
+}
+
+/** Sends the head of the last answer of a connection; its content follows. */
+export function writeLastHead(socket: Duplex, head: LastHead, nowMs: number): void {
+  socket.write(lastHead(head, nowMs));
+}
+
+type LastHead = Pick<Reply, 'status' | 'fields'>;
+
+function lastHead({ status, fields }: LastHead, nowMs: number): Buffer {
+  const text = `${statusLine(status)}${fieldText(fields, nowMs)}Connection: close\r\n\r\n`;
+  return Buffer.from(text, 'latin1');
 }
 
 /**

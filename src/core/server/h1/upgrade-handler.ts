@@ -1,28 +1,22 @@
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { consoleOriginReply } from '../../../modules/console/console.ts';
+import type { SignedInWatch } from '../../../modules/login/signed-in-watch.ts';
 import { withoutOwnCookies } from '../../http/own-cookies.ts';
-import type { Reply } from '../../http/reply.ts';
-import { respelledReply } from '../../http/respelled.ts';
-import type { Arrived, UpgradeRequest } from '../../pipeline/exchange.ts';
-import { contentFailure, loggedFailure } from '../../pipeline/failures.ts';
-import {
-  type IncomingRequest,
-  acceptRequest,
-  countForRates,
-} from '../../pipeline/incoming-request.ts';
-import type { RequestLog, RequestStart } from '../../pipeline/record/request-log.ts';
-import type { ResponderParts } from '../../pipeline/responder.ts';
-import { runInSpan } from '../../report/trace.ts';
+import { type Reply, noBody } from '../../http/reply.ts';
+import type { UpgradeRequest } from '../../pipeline/exchange.ts';
+import type { IncomingRequest } from '../../pipeline/incoming-request.ts';
+import type { RequestStart } from '../../pipeline/record/request-log.ts';
+import type { RequestHandler } from '../../pipeline/request-handler.ts';
+import type { OpenProtocol } from '../../pipeline/responder.ts';
 import { Failure, stoppingFailure } from '../../values/failure.ts';
 import { servicePath } from '../../values/path.ts';
 import { KIB } from '../../values/units.ts';
 import { stalledMs } from '../limits.ts';
 import type { Sockets } from '../websocket/socket.ts';
 import type { Connections } from './connections.ts';
-import { writeAndClose } from './refusal.ts';
 import type { Tunnels } from './tunnels.ts';
 import { openWebsocket } from './upgrade.ts';
+import { UpgradeExchange } from './upgrade-exchange.ts';
 
 /** Content of a source's refusal of a websocket, and the longest time for it to arrive. */
 const refusedTunnelBytesMax = 64 * KIB;
@@ -30,12 +24,11 @@ const refusedTunnelMs = 10_000;
 
 /** The parts of the port that the handler needs. */
 interface UpgradeParts {
-  readonly responderParts: ResponderParts;
+  readonly handler: Pick<RequestHandler, 'start' | 'handleUpgrade'>;
   readonly connections: Connections;
   readonly sockets: Sockets;
   readonly tunnels: Tunnels;
-  readonly requestLog: RequestLog;
-  readonly start: (asked: Arrived) => RequestStart;
+  readonly signedIn: Pick<SignedInWatch, 'watch'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly isStopping: () => boolean;
@@ -59,7 +52,7 @@ export class UpgradeHandler {
 
   handle(request: UpgradeRequest): void {
     const { socket, connection } = request;
-    const upgrade = { ...request, start: this.#parts.start(request) };
+    const upgrade = { ...request, start: this.#parts.handler.start(request) };
     socket.on('error', () => socket.destroy());
     const unfinished = connection && this.#parts.connections.unfinished(connection);
     if (unfinished === undefined) {
@@ -74,9 +67,14 @@ export class UpgradeHandler {
   }
 
   #begin(upgrade: Upgrade): void {
-    const { span } = upgrade.start;
-    if (span === undefined) void this.#answer(upgrade);
-    else void runInSpan(span, () => this.#answer(upgrade));
+    const { handler, now } = this.#parts;
+    const { socket, start } = upgrade;
+    if (!socket.writable) {
+      start.span?.end({ error: 'cut' });
+      return;
+    }
+    const exchange = new UpgradeExchange(upgrade, now);
+    handler.handleUpgrade(exchange, start, (incoming) => this.#open(upgrade, incoming));
   }
 
   /**
@@ -99,51 +97,20 @@ export class UpgradeHandler {
     };
   }
 
-  async #answer(upgrade: Upgrade): Promise<void> {
-    const { responderParts, sockets, requestLog } = this.#parts;
-    const { socket, start } = upgrade;
-    if (!socket.writable) {
-      start.span?.end({ error: 'cut' });
-      return;
+  async #open(upgrade: Upgrade, incoming: IncomingRequest): ReturnType<OpenProtocol> {
+    if (this.#parts.isStopping()) throw stoppingFailure();
+    if (upgrade.failure !== undefined) throw upgrade.failure;
+    const { serving } = upgrade.start.moment;
+    if (servicePath(incoming.target.path, serving.config.server.base) === undefined) {
+      return { reply: await this.#passOn(upgrade, incoming) };
     }
-    const { serving } = start.moment;
-    let { address } = upgrade.peer;
-    const refuse = (reply: Reply): void => {
-      const bytes = writeAndClose(socket, reply, this.#parts.now());
-      requestLog.record(upgrade, start, reply, { address, bytes });
-    };
-    try {
-      this.#requireRunning();
-      const incoming = acceptRequest(serving, upgrade);
-      address = incoming.address;
-      const elsewhere = incoming.isUnencoded
-        ? respelledReply(incoming.target, 'none')
-        : await responderParts.earlyReply(serving, incoming, upgrade);
-      if (elsewhere === undefined) await countForRates(serving, incoming);
-      const { base } = serving.config.server;
-      const isService = servicePath(incoming.target.path, base) !== undefined;
-      const { config } = serving;
-      const away =
-        elsewhere ?? (isService ? undefined : consoleOriginReply(config, incoming.target, 'GET'));
-      if (away !== undefined) {
-        refuse(away);
-      } else if (!isService) {
-        const refusal = await this.#passOn(upgrade, incoming);
-        if (refusal !== undefined) refuse(await readContent(refusal, socket));
-      } else {
-        const caller = openWebsocket(sockets, serving, { ...upgrade, incoming });
-        const opened = { address, keyId: caller.keyId, bytes: 0 };
-        requestLog.record(upgrade, start, { status: 101, source: 'svc1' }, opened);
-      }
-    } catch (thrown) {
-      const { failure, id } = loggedFailure(responderParts, thrown, address);
-      refuse(contentFailure(failure, id, undefined));
-    }
+    const caller = openWebsocket(this.#parts.sockets, serving, { ...upgrade, incoming });
+    return { reply: openedBy('svc1'), caller };
   }
 
   /** Switches to the protocol of a source; resolves to the source's answer if it refuses. */
-  async #passOn(upgrade: Upgrade, incoming: IncomingRequest): Promise<Reply | undefined> {
-    const { responderParts, tunnels, requestLog } = this.#parts;
+  async #passOn(upgrade: Upgrade, incoming: IncomingRequest): Promise<Reply> {
+    const { tunnels, signedIn } = this.#parts;
     const { socket, ahead, start } = upgrade;
     const { site, visitors } = start.moment.serving;
     const gone = new AbortController();
@@ -158,7 +125,7 @@ export class UpgradeHandler {
     const end = (): void => {
       socket.destroy();
     };
-    const unwatch = responderParts.signedIn.watch({ incoming, visitor, end });
+    const unwatch = signedIn.watch({ incoming, visitor, end });
     if (unwatch !== undefined) socket.once('close', unwatch);
     try {
       const { body } = upgrade;
@@ -173,35 +140,30 @@ export class UpgradeHandler {
         trailers: body && (() => body.rawTrailers),
         signal: gone.signal,
       });
-      if (!('connection' in opened)) return opened;
-      if (gone.signal.aborted || this.#parts.isStopping()) opened.connection.destroy();
-      this.#requireRunning();
-      if (gone.signal.aborted) return undefined;
+      if (!('connection' in opened)) return await withContent(opened, socket);
+      if (gone.signal.aborted || this.#parts.isStopping()) {
+        opened.connection.destroy();
+        throw stoppingFailure();
+      }
       place.open(socket, ahead, opened);
-      const { address } = incoming;
-      requestLog.record(
-        upgrade,
-        start,
-        { status: 101, source: opened.source },
-        { address, bytes: 0 },
-      );
-      return undefined;
+      return openedBy(opened.source);
     } finally {
       socket.off('close', abort);
       place.release();
     }
   }
+}
 
-  #requireRunning(): void {
-    if (this.#parts.isStopping()) throw stoppingFailure();
-  }
+/** The reply that stands for an open protocol. */
+function openedBy(source: string): Reply {
+  return { status: 101, source, fields: [], body: noBody };
 }
 
 /**
  * Reads the content of a reply into memory. Throws `bad_gateway` if it is too long for a refusal,
  * takes too long, or the client has closed the connection.
  */
-async function readContent(reply: Reply, client: Duplex): Promise<Reply> {
+async function withContent(reply: Reply, client: Duplex): Promise<Reply> {
   if (reply.body.kind !== 'stream') return reply;
   const { stream } = reply.body;
   const giveUp = (): void => {

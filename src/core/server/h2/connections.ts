@@ -2,7 +2,6 @@ import type { Socket } from 'node:net';
 import { failBody } from '../../http/content/content.ts';
 import { requestLineBytesMax } from '../../http/limits.ts';
 import { headerSectionTooLarge, requestLineTooLong } from '../../http/reading/refusals.ts';
-import { noBody } from '../../http/reply.ts';
 import { requestTimeoutMs } from '../../operations/limits.ts';
 import { isPassedOn } from '../../pipeline/body.ts';
 import type { Arrival, UpgradeRequest } from '../../pipeline/exchange.ts';
@@ -372,15 +371,9 @@ class ServedConnection {
       const isLine = head.url.length > requestLineBytesMax;
       exchange.failure = isLine ? requestLineTooLong() : headerSectionTooLarge();
     }
-    const { content } = exchange;
-    if (head.protocol === undefined) handlers.handle(exchange);
-    else if (head.protocol === 'websocket' && content !== undefined) {
-      handlers.upgrade(upgradeOf(exchange, content));
-    } else {
-      // A websocket that the client has ended is malformed; any other protocol is unknown.
-      const status = head.protocol === 'websocket' ? 400 : 501;
-      void exchange.respond({ status, fields: [], body: noBody, source: 'none' });
-    }
+    const { protocol } = head;
+    if (protocol === undefined) handlers.handle(exchange);
+    else handlers.upgrade(upgradeOf(exchange, { isWebsocket: protocol === 'websocket' }));
     return true;
   }
 

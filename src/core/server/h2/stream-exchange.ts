@@ -3,7 +3,13 @@ import { formatHttpDate } from '../../http/date.ts';
 import { type FieldList, type Reply, discard, replyField } from '../../http/reply.ts';
 import { hasBody } from '../../pipeline/body.ts';
 import { ClientGone } from '../../pipeline/client-gone.ts';
-import type { Arrival, Exchange, MessageHead, Prepared, Sent } from '../../pipeline/exchange.ts';
+import type {
+  Arrival,
+  MessageHead,
+  PreparableExchange,
+  Prepared,
+  Sent,
+} from '../../pipeline/exchange.ts';
 import type { Cancellation, Failure } from '../../values/failure.ts';
 import type { Peer } from '../../values/network/peer.ts';
 import { KIB } from '../../values/units.ts';
@@ -29,7 +35,7 @@ interface StreamParts {
  * A request on a stream of HTTP/2. An answer that is destroyed before its end resets the stream, so
  * that the client detects the missing rest (RFC 9113 §8.1.1).
  */
-export class StreamExchange implements Exchange {
+export class StreamExchange implements PreparableExchange {
   readonly head: MessageHead;
   readonly peer: Peer;
   readonly arrival: Arrival;

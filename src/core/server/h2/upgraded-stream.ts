@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Duplex } from 'node:stream';
 import type { FieldList } from '../../http/reply.ts';
 import type { UpgradeRequest } from '../../pipeline/exchange.ts';
+import { Failure } from '../../values/failure.ts';
 import { http2JoinedBytesMax } from './limits.ts';
 import type { StreamBody } from './stream-body.ts';
 import type { StreamContent, StreamExchange } from './stream-exchange.ts';
@@ -12,8 +13,11 @@ type Done = (error?: Error | null) => void;
  * Returns an extended CONNECT for a websocket (RFC 8441 §5) as a request with an Upgrade of
  * HTTP/1.1, and its stream as the connection after that, so that one handler opens all websockets.
  */
-export function upgradeOf(exchange: StreamExchange, content: StreamBody): UpgradeRequest {
-  const { head, peer } = exchange;
+export function upgradeOf(
+  exchange: StreamExchange,
+  { isWebsocket }: { readonly isWebsocket: boolean },
+): UpgradeRequest {
+  const { head, peer, content } = exchange;
   const sent = withoutKey(head.fields);
   const added = {
     connection: 'Upgrade',
@@ -25,10 +29,21 @@ export function upgradeOf(exchange: StreamExchange, content: StreamBody): Upgrad
     head: { ...head, method: 'GET', fields: [...sent, ...Object.entries(added).flat()] },
     peer,
     socket: new UpgradedStream(exchange, content),
+    failure: refusalOf(isWebsocket, content),
     body: undefined,
     ahead: Buffer.alloc(0),
     handshake: { method: 'GET', headers: { ...firstValues(sent), ...added } },
   };
+}
+
+function refusalOf(isWebsocket: boolean, content: StreamBody | undefined): Failure | undefined {
+  if (!isWebsocket) {
+    // RFC 9220 §3 recommends the status.
+    const message = 'Over HTTP/2, this server switches to websocket only.';
+    return new Failure('invalid', message, { status: 501 });
+  }
+  if (content !== undefined) return undefined;
+  return new Failure('invalid', 'The client has ended the stream of its websocket.');
 }
 
 function firstValues(fields: FieldList): Readonly<Record<string, string>> {
@@ -55,14 +70,22 @@ const headEnd = '\r\n\r\n';
 /** A stream whose writer begins with the head of an answer in the form of HTTP/1.1. */
 class UpgradedStream extends Duplex {
   readonly #exchange: StreamExchange;
-  readonly #received: StreamBody;
+  readonly #received: StreamBody | undefined;
   #head = '';
   #content: StreamContent | undefined;
 
-  constructor(exchange: StreamExchange, received: StreamBody) {
+  /** `received`: undefined if the client has ended the stream. */
+  constructor(exchange: StreamExchange, received: StreamBody | undefined) {
     super();
     this.#exchange = exchange;
     this.#received = received;
+    exchange.onClose(() => {
+      if (!exchange.isSent) this.destroy();
+    });
+    if (received === undefined) {
+      this.push(null);
+      return;
+    }
     received.on('data', (chunk: Buffer) => {
       if (!this.push(chunk)) received.pause();
     });
@@ -70,13 +93,10 @@ class UpgradedStream extends Duplex {
     received.once('error', ignore).once('close', () => {
       if (!received.complete) this.destroy();
     });
-    exchange.onClose(() => {
-      if (!exchange.isSent) this.destroy();
-    });
   }
 
   override _read(): void {
-    this.#received.resume();
+    this.#received?.resume();
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: Done): void {

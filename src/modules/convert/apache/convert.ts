@@ -27,9 +27,10 @@ import { type ApacheSite, leaveUnknown, parseApache } from './site.ts';
 
 /**
  * Converts a configuration of Apache: virtual hosts, or the directives of an `.htaccess`. Throws
- * `invalid` with a line if it cannot be parsed. `read` reads the files that it includes.
+ * `invalid` with a line if it cannot be parsed. `read` reads the files that it includes. `folder`
+ * is the folder of the file as the ini file names it.
  */
-export function convertApache(text: string, _file = '', read = readNone): Converted {
+export function convertApache(text: string, _file = '', read = readNone, folder = '.'): Converted {
   const conversion = new Conversion();
   const format = { patternOf: includedBy, parse: parseApache, read };
   const top = withIncluded(parseApache(text), format);
@@ -38,7 +39,7 @@ export function convertApache(text: string, _file = '', read = readNone): Conver
   if (hosts.length === 0) {
     const site: ApacheSite = {
       ...{ conversion, origins: ['*'], name: 'site', hosts: [], scheme: undefined },
-      ...{ isFolder: lastOf(top, 'documentroot') === undefined, hasFiles: true },
+      ...{ folder: lastOf(top, 'documentroot') === undefined ? folder : undefined, hasFiles: true },
     };
     convertBlock(site, top);
     return conversion.finish();
@@ -112,7 +113,7 @@ function siteOf(conversion: Conversion, host: Directive, isOnly: boolean): Apach
   });
   const origins = names.map((name) => `${scheme}://${name}${isUsual ? '' : `:${port}`}`);
   return {
-    ...{ conversion, hosts: names, scheme, isFolder: false },
+    ...{ conversion, hosts: names, scheme, folder: undefined },
     origins: isOnly || names.length === 0 ? ['*'] : origins,
     name: isOnly ? 'site' : (names[0] ?? 'site'),
     hasFiles: lastOf(host.block ?? [], 'documentroot') !== undefined,
@@ -151,7 +152,7 @@ function convertBlock(site: ApacheSite, given: readonly Directive[]): void {
   const root = lastOf(given, 'documentroot')?.words[0]?.replace(/(.)\/$/, '$1');
   const block = given.flatMap((one) => withFolder(site, one, root));
   const rewritten = convertRewrites(site, block);
-  const served = root ?? (site.isFolder ? '.' : undefined);
+  const served = root ?? site.folder;
   if (served !== undefined) {
     const source = lastOf(block, 'documentroot') ?? { line: 0, text: '' };
     const [mount] = addFiles(site, block, { root: served, rewritten, source });

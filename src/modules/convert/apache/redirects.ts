@@ -240,11 +240,11 @@ function convertRule(site: ApacheSite, rule: RewriteRule): RuleResult {
   return 'left';
 }
 
-function rulePatterns({ isFolder }: ApacheSite, regex: string): readonly PathPattern[] | undefined {
+function rulePatterns({ folder }: ApacheSite, regex: string): readonly PathPattern[] | undefined {
   const isRooted = regex.startsWith('^/') && !regex.startsWith('^/?');
   if (isRooted) return patternsOf(regex);
   const rest = regex.replace(/^\^\/\?/, '^');
-  return isFolder || rest !== regex ? patternsOf(rest, '/') : patternsOf(regex);
+  return folder !== undefined || rest !== regex ? patternsOf(rest, '/') : patternsOf(regex);
 }
 
 function redirectOf(site: ApacheSite, rule: RewriteRule, texts: readonly string[]): RuleResult {

@@ -78,8 +78,11 @@ export interface ApacheSite extends SitePlace {
   /** Its names, of which the first one is `ServerName`. */
   readonly hosts: readonly string[];
   readonly scheme: 'http' | 'https' | undefined;
-  /** Whether paths of `RewriteRule` begin without a slash, as in `.htaccess`. */
-  readonly isFolder: boolean;
+  /**
+   * The folder of an `.htaccess`, where paths of `RewriteRule` begin without a slash; undefined for
+   * a virtual host.
+   */
+  readonly folder: string | undefined;
   readonly hasFiles: boolean;
 }
 

@@ -1,4 +1,4 @@
-import { basename } from 'node:path';
+import { basename, join } from 'node:path';
 import { TomlError, parse } from 'smol-toml';
 import { isJsonObject } from '../../../core/values/json/json.ts';
 import { Conversion, type Converted, type Source } from '../conversion.ts';
@@ -22,19 +22,25 @@ const movedPermanently = 301;
 
 /**
  * Converts a `_redirects`, a `_headers` or a `netlify.toml`, which its name tells apart. Throws
- * `invalid` if a `netlify.toml` cannot be parsed.
+ * `invalid` if a `netlify.toml` cannot be parsed. `folder` is the folder of the file as
+ * the ini file names it.
  */
-export function convertNetlify(text: string, file: string): Converted {
+export function convertNetlify(
+  text: string,
+  file: string,
+  _read?: unknown,
+  folder = '.',
+): Converted {
   const conversion = new Conversion();
   const name = basename(file);
   if (name.endsWith('.toml')) {
     const toml = readToml(conversion, text);
-    const site = siteOf(conversion, toml.root);
+    const site = siteOf(conversion, join(folder, toml.root));
     for (const rule of toml.rules) addRule(site, rule);
     for (const block of toml.blocks) addHeaderBlock(site, block);
     return conversion.finish();
   }
-  const site = siteOf(conversion, '.');
+  const site = siteOf(conversion, folder);
   const lines = text.split(/\r\n|\n|\r/);
   if (name.includes('headers')) {
     for (const block of readHeaderBlocks(conversion, lines)) addHeaderBlock(site, block);

@@ -24,7 +24,9 @@ export function wideSetting(
   if (paths === undefined) return undefined;
   const inHeaders = isJsonObject(written.headers) ? wideHeader(headers) : undefined;
   if (inHeaders !== undefined) return { field: 'headers', says: inHeaders };
-  const inData = isJsonObject(written.enginedata) ? wideFetch(enginedata) : undefined;
+  const inData = isJsonObject(written.enginedata)
+    ? (wideFetch(enginedata) ?? wideBranch(enginedata))
+    : undefined;
   return inData === undefined ? undefined : { field: 'enginedata', says: inData };
 }
 
@@ -64,6 +66,18 @@ function wideFetch(enginedata: Json | undefined): string | undefined {
   });
   if (typeof passed === 'string') return `${passed} is about more than that: do not pass it`;
   return credentialVariable(requestHeaders) ?? credentialVariable(headers);
+}
+
+/** What a branch of a breadcrumb would set for the whole origin. */
+function wideBranch(enginedata: Json | undefined): string | undefined {
+  const when = isJsonObject(enginedata) ? enginedata.when : undefined;
+  for (const branch of Array.isArray(when) ? (when as readonly Json[]) : []) {
+    if (!isJsonObject(branch)) continue;
+    if (branch.cookies !== undefined) return 'cookies are about more than that: leave them out';
+    const says = wideHeader(branch.headers);
+    if (says !== undefined) return says;
+  }
+  return undefined;
 }
 
 /** Names a variable with a credential in the values of header fields. */

@@ -14,6 +14,7 @@ import { parseAuthority } from '../../../core/values/network/authority.ts';
 import { unixSpelling } from '../../../core/values/network/unix-socket.ts';
 import { durationMs } from '../../../core/values/units.ts';
 import { renderWhenProblems } from '../../breadcrumbs/branches.ts';
+import { parseBranchFields } from '../../breadcrumbs/branch-fields.ts';
 import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';
 import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
@@ -165,12 +166,13 @@ function fieldNameProblems(
 }
 
 /**
- * The paths in a valid enginedata that have no effect, such as `enginedata.when[0].if.colour`,
- * because a branch with such a member is never taken.
+ * The paths in a valid enginedata that have no effect: such as `enginedata.when[0].if.colour`,
+ * because a branch with such a member is never taken, or a header field that is never sent.
  */
 export function unreadEnginedata(value: JsonObject, kind: RuleKind): readonly string[] {
   if (kind === 'content.fetch') return [];
-  return unreadPaths(value, kind).map((path) => `enginedata.${path}`);
+  const unsent = unsentFields(value, kind).map(({ field }) => field);
+  return [...unreadPaths(value, kind).map((path) => `enginedata.${path}`), ...unsent];
 }
 
 function schemaProblems(schema: JsonObject, value: JsonObject): EnginedataProblem[] {
@@ -365,10 +367,25 @@ function branchProblems(value: JsonObject, kind: RuleKind): readonly EnginedataP
     ...unreadPaths(value, kind)
       .slice(0, problemsMax)
       .map((path) => branchProblem(branches, path)),
+    ...unsentFields(value, kind)
+      .slice(0, problemsMax)
+      .map((problem) => ({ problem, waits: undefined })),
     ...unknown
       .slice(0, problemsMax)
       .map(({ name, at }) => unknownMember(`enginedata.when[${at}].${name}`, name, members)),
   ];
+}
+
+/** The header fields and cookies of branches that are never sent. */
+function unsentFields({ when }: JsonObject, kind: RuleKind): readonly Problem[] {
+  if (kind !== 'resolve' || !Array.isArray(when)) return [];
+  const branches = (when as readonly Json[]).slice(0, breadcrumbBranchesMax);
+  return branches.flatMap((branch, at) =>
+    parseBranchFields(isJsonObject(branch) ? branch : {}).unsent.map(({ path, reason, words }) => {
+      const field = `enginedata.when[${at}].${path}`;
+      return { field, reason, message: `${field} ${words}; it is never sent.` };
+    }),
+  );
 }
 
 /** The members that a branch of a page may have. */

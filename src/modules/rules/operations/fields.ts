@@ -1,9 +1,7 @@
-import { answerFieldName, fieldValue } from '../../../core/config/headers.ts';
 import { customHeadersMax } from '../../../core/config/limits.ts';
 import { plainName } from '../../../core/config/values.ts';
-import { unknownVariable, variableWords } from '../../../core/http/field-template.ts';
 import { parseMediaType } from '../../../core/http/representation/mediatype.ts';
-import { Failure, type ProblemReason, failureFrom } from '../../../core/values/failure.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import { numberOf } from '../../../core/values/json/exact-number.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../../core/values/limits.ts';
@@ -18,15 +16,13 @@ import {
 import { KIB, MIB } from '../../../core/values/units.ts';
 import { isAssetName } from '../../assets/asset.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
+import { ruleHeaderRefusal, ruleHeadersBytesMax } from '../pages/rule-headers.ts';
 import { type RuleKind, isBreadcrumbKey, ruleKinds } from '../rule.ts';
 import { engineSchemas } from './enginedata.ts';
 import { kindSchemas } from './kind-schemas.ts';
 import { contentBytesMax } from './limits.ts';
 
 const enginedataBytesMax = MIB;
-
-/** The `headers` of a rule. */
-const ruleHeadersBytesMax = 16 * KIB;
 
 /** A wildcard path is a key of LMDB, whose keys end at 1,978 bytes. */
 const wildcardPathBytesMax = KIB;
@@ -299,29 +295,6 @@ function parseRuleHeaders(value: Json): JsonObject | undefined {
   );
   const count = Object.values(value).flat().length;
   return isValid && count > 0 && count <= customHeadersMax ? value : undefined;
-}
-
-/** Why a member of a rule's `headers` is not valid, in words that follow its name. */
-export function ruleHeaderRefusal(
-  written: string,
-  given: Json,
-): { readonly reason: ProblemReason; readonly words: string } | undefined {
-  const named = answerFieldName(written.replace(/\[\]$/, ''));
-  if ('refused' in named) return { reason: 'bad_format', words: `cannot be set: ${named.refused}` };
-  for (const text of [given].flat()) {
-    if (typeof text !== 'string') {
-      return { reason: 'wrong_type', words: 'has to be a text, or a list of texts' };
-    }
-    const value = fieldValue(text);
-    if ('refused' in value)
-      return { reason: 'bad_format', words: `is not valid: ${value.refused}` };
-    const unknown = unknownVariable(text);
-    if (unknown !== undefined) {
-      const words = `has the unknown variable ${unknown}; known are ${variableWords}`;
-      return { reason: 'bad_format', words };
-    }
-  }
-  return undefined;
 }
 
 /** Its members are validated one by one: see splitEnginedata. */

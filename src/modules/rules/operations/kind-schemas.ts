@@ -163,7 +163,9 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
       when: {
         type: 'array',
         maxItems: breadcrumbBranchesMax,
-        description: 'branches; the first one whose conditions (if) all hold replaces the above',
+        description:
+          'branches; the first one whose conditions (if) all hold replaces the above, and may ' +
+          'add header fields and cookies of its own (headers, cookies)',
       },
     },
   },

@@ -10,8 +10,9 @@ import {
 import { Failure } from '../../../core/values/failure.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { type Rule, ruleKinds } from '../rule.ts';
+import { ruleHeaderRefusal } from '../pages/rule-headers.ts';
 import { type EnginedataPlacing, enginedataProblems } from './enginedata.ts';
-import { type Placing, fieldDefinitions, isRuleKind, ruleHeaderRefusal } from './fields.ts';
+import { type Placing, fieldDefinitions, isRuleKind } from './fields.ts';
 import { ruleBytesMax } from './limits.ts';
 
 /** Rounds after which all of a value waits. */

@@ -8,8 +8,9 @@ import type { PrivatePlace } from '../../../core/values/network/unix-socket.ts';
 import { servicePath } from '../../../core/values/path.ts';
 import { storedMomentMs } from '../../../core/values/time.ts';
 import { type Rule, accessOf, ruleKinds, unknownSection } from '../rule.ts';
+import { ruleHeaderRefusal } from '../pages/rule-headers.ts';
 import { enginedataProblems } from './enginedata.ts';
-import { fieldDefinitions, limitOf, ruleHeaderRefusal } from './fields.ts';
+import { fieldDefinitions, limitOf } from './fields.ts';
 import { mergeEnginedata } from './placement.ts';
 
 /** The parts that the checks of a page rule need. */

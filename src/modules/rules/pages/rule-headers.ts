@@ -1,5 +1,13 @@
-import type { TemplateRequest } from '../../../core/http/field-template.ts';
-import type { Reply } from '../../../core/http/reply.ts';
+import { answerFieldName, fieldValue } from '../../../core/config/headers.ts';
+import {
+  type TemplateRequest,
+  unknownVariable,
+  variableWords,
+} from '../../../core/http/field-template.ts';
+import type { FieldList, Reply } from '../../../core/http/reply.ts';
+import type { ProblemReason } from '../../../core/values/failure.ts';
+import type { Json } from '../../../core/values/json/json.ts';
+import { KIB } from '../../../core/values/units.ts';
 import {
   applyChanges,
   createFieldChanges,
@@ -7,6 +15,9 @@ import {
 } from '../../headers/response-headers.ts';
 import type { Rule, RuleHeaders } from '../rule.ts';
 import type { ExpectedReply, ReplyOrPromise } from '../../../core/pipeline/source.ts';
+
+/** The `headers` of a rule, and the fields of a branch. */
+export const ruleHeadersBytesMax = 16 * KIB;
 
 /** The changes of a rule, which live as long as its object: an edit makes a new one. */
 const prepared = new WeakMap<RuleHeaders, FieldChanges>();
@@ -30,7 +41,7 @@ export function withHeaders(
 ): Reply | Promise<Reply> {
   let changes = prepared.get(headers);
   if (changes === undefined) {
-    changes = createFieldChanges(linesOf(headers));
+    changes = createFieldChanges(headerLines(headers));
     prepared.set(headers, changes);
   }
   const all = changes;
@@ -53,11 +64,34 @@ export function withHeaderNote(
   return { ...expected, notes: [...(expected.notes ?? []), note] };
 }
 
-/** The lines of headers: the second line of a list adds to the first one. */
-function linesOf(headers: RuleHeaders): readonly string[] {
+/** The lines of headers for createFieldChanges: the second of a list adds to the first. */
+export function headerLines(headers: RuleHeaders): FieldList {
   return Object.entries(headers).flatMap(([name, value]) =>
     [value].flat().flatMap((text, at) => {
       return [at === 0 || name.endsWith('[]') ? name : `${name}[]`, text];
     }),
   );
+}
+
+/** Why a member of a rule's `headers` is not valid, in words that follow its name. */
+export function ruleHeaderRefusal(
+  written: string,
+  given: Json,
+): { readonly reason: ProblemReason; readonly words: string } | undefined {
+  const named = answerFieldName(written.replace(/\[\]$/, ''));
+  if ('refused' in named) return { reason: 'bad_format', words: `cannot be set: ${named.refused}` };
+  for (const text of [given].flat()) {
+    if (typeof text !== 'string') {
+      return { reason: 'wrong_type', words: 'has to be a text, or a list of texts' };
+    }
+    const value = fieldValue(text);
+    if ('refused' in value)
+      return { reason: 'bad_format', words: `is not valid: ${value.refused}` };
+    const unknown = unknownVariable(text);
+    if (unknown !== undefined) {
+      const words = `has the unknown variable ${unknown}; known are ${variableWords}`;
+      return { reason: 'bad_format', words };
+    }
+  }
+  return undefined;
 }

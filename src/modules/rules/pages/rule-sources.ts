@@ -18,7 +18,7 @@ import type { AssetPages } from '../../assets/asset-pages.ts';
 import type { Asset, AssetReader } from '../../assets/asset.ts';
 import { renderWhenOf } from '../../breadcrumbs/branches.ts';
 import { explainHops, explainRender, withBranches } from '../../breadcrumbs/explain.ts';
-import { breadcrumbReply } from '../../breadcrumbs/reply.ts';
+import { visitReply } from '../../breadcrumbs/reply.ts';
 import {
   type BreadcrumbHop,
   type ResolvedBreadcrumb,
@@ -155,7 +155,9 @@ function storedReplies(
           return assetReply(parts, found, request);
       }
     });
-    return withRuleHeaders(found.stored.rule, answer, request);
+    // The reply of a breadcrumb has them already, before those of its branches.
+    const hasFields = kind === 'breadcrumb' && isRead(request.method);
+    return hasFields ? answer : withRuleHeaders(found.stored.rule, answer, request);
   };
 }
 
@@ -321,7 +323,7 @@ function replyTo(
 ): Reply | Promise<Reply> {
   if (resolved instanceof Promise) return resolved.then((one) => replyTo(one, request, countVisit));
   if (request.method === 'GET') countVisit?.(resolved, request);
-  return breadcrumbReply(resolved, request);
+  return visitReply(resolved, request);
 }
 
 /**
