@@ -333,7 +333,7 @@ export class SharedLimit {
   }
 
   #join(client: Sharer, name: string, waiter: Waiter): void {
-    const wide = wideNameOf(client, name) ?? name;
+    const wide = turnsName(client);
     const line = this.#lines.get(name) ?? { client, name, wide, waiters: new Set(), passedOver: 0 };
     line.waiters.add(waiter);
     this.#lines.set(name, line);
@@ -453,6 +453,12 @@ function abortReason(signal: AbortingSignal | undefined): Error {
 
 function isWithoutKey(client: Sharer): client is Exclude<Sharer, string> {
   return typeof client !== 'string' && client.keyId === undefined;
+}
+
+/** The name by which the turns of a client are counted: its wide network, or itself. */
+export function turnsName(client: Sharer): string {
+  const name = clientName(client);
+  return wideNameOf(client, name) ?? name;
 }
 
 /** The wide network of a client over IPv6 without a key: 6 of the 8 bytes in its name. */
