@@ -52,7 +52,7 @@ interface Waiting {
 /**
  * Shares the event loop of a thread among pieces of work: one of them runs for `turnMs`, then what
  * sockets and timers have to do, then the next one. Each caller has a line of its own and the lines
- * take turns, so that many pieces of one caller delay no other caller. Of the pieces of one caller, a
+ * take turns, so that many pieces of one caller delay no other caller. Of the pieces of a caller a
  * short one is next; long ones end one after the other, in the order in which they came.
  */
 export class EventLoop {
