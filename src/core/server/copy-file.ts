@@ -109,7 +109,7 @@ async function readPiece(
   return count === 0 ? undefined : { bytes: bytes.subarray(0, count), release };
 }
 
-/** A piece that the socket has taken: its bytes, or 0 if the connection has closed, and its time. */
+/** A piece that the socket has taken: 0 bytes if the connection has closed. */
 interface WrittenPiece {
   readonly bytes: number;
   readonly ms: number;
