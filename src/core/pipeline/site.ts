@@ -46,7 +46,7 @@ import {
 } from '../../modules/access/guarded.ts';
 import { precedenceOf, type Precedence } from './precedence.ts';
 import type { MountRedirects, RedirectsOfSite } from '../../modules/redirects/redirect-lists.ts';
-import { redirectSource } from '../../modules/redirects/redirect-source.ts';
+import { answersOther, redirectSource } from '../../modules/redirects/redirect-source.ts';
 import { rewriteSource, type Rewriter } from '../../modules/redirects/rewrite-source.ts';
 import { failureOf, fetchedSource, storedSource } from '../../modules/rules/pages/rule-sources.ts';
 import { withSlashRedirect } from './single-slashes.ts';
@@ -222,10 +222,14 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
     precedenceOf(() => content),
   );
   const behind = rewriter.isEmpty ? content : [rewriteSource(rewriter, contentOrder), ...content];
-  const lists = [
-    ...redirects.map((listFor) => listFor((page) => hasPage(contentOrder, page))),
-    ...mountRedirects.flatMap(({ forced }) => forced ?? []),
-  ];
+  const forced = mountRedirects.flatMap(({ forced: list }) => list ?? []);
+  const answering = {
+    ...{ rules, content: inside, others },
+    before: [...redirects.map((listFor) => listFor(() => false)), ...forced],
+  };
+  const hasPage = (other: PageRequest, request: PageRequest): boolean =>
+    answersOther(answering, other, request);
+  const lists = [...redirects.map((listFor) => listFor(hasPage)), ...forced];
   const redirecting = redirectSource({
     ...{ name: 'redirect', lists },
     after: precedenceOf(() => behind),
@@ -238,12 +242,6 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
     // files and rewrites depend on the URL alone.
     notFound: ({ method }) => notFoundReply(method, lists.length + others.length === 0),
   };
-}
-
-/** Whether a path has content, and is not redirected itself. */
-function hasPage(content: Precedence, request: PageRequest): boolean {
-  const { winner } = content.explain(request, 0);
-  return winner !== null && !(winner.status !== null && winner.status > 299 && winner.status < 400);
 }
 
 /** Site.forwardsUpgrade. */
