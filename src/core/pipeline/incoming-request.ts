@@ -32,8 +32,8 @@ export function acceptRequest(
   { head, peer: connected }: Arrived,
   known?: RequestTarget,
 ): IncomingRequest {
-  // Whoever writes page rules or hooks must not become a trusted proxy, nor a client on this
-  // machine, by one that leads back to this server.
+  // Authors of page rules and hooks must not become a trusted proxy, nor a client on this machine,
+  // by one that leads back to this server.
   const isOwn = comesFromServer(head.fields, isOwnRequest);
   const peer = isOwn ? strangerOn(connected) : connected;
   const validated = withBearerKey(
