@@ -36,7 +36,7 @@ import {
 import { previewDraft, revokePreview } from './modules/drafts/operations/previews.ts';
 import { publishDraft } from './modules/drafts/operations/publish.ts';
 import { undoDraft } from './modules/drafts/operations/undo.ts';
-import { insertKey, listKeys, revokeKeyById } from './modules/keys/keys.ts';
+import { editKeyById, insertKey, listKeys, readKey, revokeKeyById } from './modules/keys/keys.ts';
 import { readNodeSecrets } from './modules/nodes/operations/access.ts';
 import { insertFromNode } from './modules/nodes/operations/insert.ts';
 import { followLog, readLogEnd, readLogRows } from './modules/nodes/operations/log.ts';
@@ -53,7 +53,8 @@ import { subscribeToRules } from './modules/rules/operations/subscribe.ts';
 import { listTimes } from './modules/rules/operations/times.ts';
 import { ruleTree } from './modules/rules/operations/tree.ts';
 import { replaceInRules } from './modules/rules/replace/replace.ts';
-import { listChanges } from './modules/status/list-changes.ts';
+import { invalidateChanges } from './modules/changes/invalidate-changes.ts';
+import { listChanges } from './modules/changes/list-changes.ts';
 import { followAccess } from './modules/status/live-access-operation.ts';
 import { metricsSeries } from './modules/status/metrics-series.ts';
 import { serverConfiguration } from './modules/status/server-configuration.ts';
@@ -128,6 +129,8 @@ const others = [
   listCache,
   cacheStatus,
   insertKey,
+  editKeyById,
+  readKey,
   listKeys,
   revokeKeyById,
   serverStatus,
@@ -147,6 +150,7 @@ const others = [
   breadcrumbVisits,
   visitSummary,
   listChanges,
+  invalidateChanges,
   ruleTree,
   listTimes,
   replaceInRules,

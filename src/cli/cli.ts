@@ -79,6 +79,11 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('../modules/drafts/command.ts')).defineDraft,
   },
   {
+    name: 'change',
+    summary: 'list changes, and revert all of a transaction',
+    load: async () => (await import('../modules/changes/command.ts')).defineChange,
+  },
+  {
     name: 'schedule',
     summary: 'show what happens at which time',
     load: async () => (await import('../modules/drafts/schedule-command.ts')).defineSchedule,

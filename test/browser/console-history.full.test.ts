@@ -102,7 +102,7 @@ suite('the history of the console', () => {
     const isThere = async () => (await fetch(`${site.url}/new`)).status === 200;
     await goTo(page, `#/history?by=${deploy.id}`, 'History');
     await page.getByRole('button', { name: 'Revert …' }).click();
-    await page.getByText('Pages that go').waitFor();
+    await page.getByText('Records that go').waitFor();
     await page.getByRole('button', { name: 'Revert 2 changes' }).click();
     await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
     assert.equal(await contentOf(), '<p>second</p>');
@@ -118,7 +118,7 @@ suite('the history of the console', () => {
     await page.getByLabel('By key or command').fill(deploy.id);
     await page.keyboard.press('Enter');
     await page.getByRole('button', { name: 'Revert …' }).click();
-    await page.getByText('Conflicts: pages with later changes, which stay').waitFor();
+    await page.getByText('Conflicts: records with later changes, which stay').waitFor();
     const conflict = page.locator('.plan > li', { hasText: '/page' });
     assert.match((await conflict.textContent()) ?? '', /Changed again .*: content/s);
     const choice = page.getByRole('checkbox', { name: 'Revert /page' });
@@ -128,6 +128,26 @@ suite('the history of the console', () => {
     await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
     assert.equal(await contentOf(), '<p>later</p>');
     assert.equal(await isThere(), false);
+  });
+
+  test('a transaction of several families is reverted as a whole', async (t) => {
+    const { page, site } = await signedIn(t);
+    const hook = { event: ['sale.completed'], url: 'https://hooks.example/' };
+    const operations = [
+      { a: 'svc1.userinterface.insert', v: { path: '/batched', content: 'batched' } },
+      { a: 'svc1.webhook.insert', v: hook },
+      { a: 'svc1.event.insert', v: { type: 'sale.completed', data: { total: 5 } } },
+    ];
+    const { data } = await site.call('svc1.batch', { operations });
+    await goTo(page, `#/history?txn=${data.txn}`, 'History');
+    await page.getByRole('button', { name: 'Revert …' }).click();
+    await page.getByText('stays: event (1 change).').waitFor();
+    await page.getByRole('checkbox', { name: /^Revert webhook / }).waitFor();
+    await page.getByRole('button', { name: 'Revert 2 changes' }).click();
+    await page.getByRole('button', { name: 'Revert this revert' }).waitFor();
+    assert.equal((await fetch(`${site.url}/batched`)).status, 404);
+    const hooks = await site.call('svc1.webhook.list', {});
+    assert.deepEqual(hooks.data.rows, []);
   });
 
   test('what a person types in the filters stays when the changes have loaded', async (t) => {

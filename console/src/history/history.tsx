@@ -34,13 +34,16 @@ function SiteHistory({ filters }: { filters: Filters }) {
   const [undoing, setUndoing] = useState<string>();
   const { action: _action, ...selection } = filters;
   const isSelected = Object.keys(selection).length > 0;
+  // All of a transaction is reverted as a whole; other selections are about pages.
+  const isWhole = Object.keys(selection).join() === 'txn';
+  const mayUndo = may('design') || (isWhole && may('webhook'));
   return (
     <>
       <ScreenHead title={t.title} lead={t.lead} shown={['change.list', filters]}>
         <a class="quiet-button" href="#/history/past">
           {t.past}
         </a>
-        {isSelected && may('design') ? (
+        {isSelected && mayUndo ? (
           <button
             type="button"
             onClick={() => {
@@ -56,6 +59,7 @@ function SiteHistory({ filters }: { filters: Filters }) {
         <Undo
           isLive
           selection={selection}
+          {...(isWhole && { operation: 'change.invalidate' })}
           onClose={() => {
             setUndoing(undefined);
           }}

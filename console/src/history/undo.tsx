@@ -21,6 +21,7 @@ export interface Selection {
 }
 
 interface RevertedRecord {
+  readonly family: string;
   readonly id: string;
   readonly path?: string;
   readonly becomes: string;
@@ -48,6 +49,8 @@ interface Report {
   readonly changes: readonly RevertedRecord[];
   readonly conflicts: readonly Conflict[];
   readonly conflicting: number;
+  /** What else the transaction has changed, which stays. */
+  readonly others: readonly { readonly family: string; readonly rows: number }[];
   readonly digest: string;
 }
 
@@ -93,13 +96,10 @@ export function Undo({
     }
   };
   const plan = {
-    ...{
-      left,
-      onLeft: setLeft,
-      onConfirm: confirm,
-      isCurrent: !report.isLoading && report.data?.of === left,
-    },
-    hasPages: operation === 'userinterface.invalidate',
+    left,
+    onLeft: setLeft,
+    onConfirm: confirm,
+    isCurrent: !report.isLoading && report.data?.of === left,
   };
   return (
     <section class="panel" aria-label={t.undoTitle}>
@@ -157,7 +157,6 @@ function tableIn({ table }: Selection): Pick<Selection, 'table'> {
 function Plan({
   report,
   isCurrent,
-  hasPages,
   left,
   onLeft,
   onConfirm,
@@ -165,14 +164,13 @@ function Plan({
   report: Report;
   /** Whether it is the plan of this selection; a former one stays in view until the next is there. */
   isCurrent: boolean;
-  hasPages: boolean;
   /** The records that stay as they are. */
   left: readonly RevertedRecord[];
   onLeft: (left: readonly RevertedRecord[]) => void;
   onConfirm: (digest: string) => Promise<void>;
 }) {
   const { rows, changes, conflicts, digest } = report;
-  if (rows === 0 && left.length === 0) return <p>{t.nothing}</p>;
+  if (rows === 0 && left.length === 0) return <Nothing report={report} />;
   const later = new Map(conflicts.map((one) => [one.id, one]));
   const leftIds = new Set(left.map(({ id }) => id));
   const inPlan = changes.filter(({ id }) => !leftIds.has(id));
@@ -202,7 +200,6 @@ function Plan({
             record={one}
             conflict={later.get(one.id)}
             isLeft={leftIds.has(one.id)}
-            hasPages={hasPages}
             onLeft={(isLeft) => {
               const rest = left.filter(({ id }) => id !== one.id);
               onLeft(isLeft ? [...rest, one] : rest);
@@ -222,6 +219,22 @@ function Plan({
   );
 }
 
+function Nothing({ report }: { report: Report }) {
+  return (
+    <>
+      <p>{t.nothing}</p>
+      <Others report={report} />
+    </>
+  );
+}
+
+/** What of the transaction stays: by family, with the number of changes. */
+function Others({ report: { others } }: { report: Report }) {
+  if (others.length === 0) return null;
+  const kinds = others.map(({ family, rows }) => `${family} (${t.rows(rows)})`).join(', ');
+  return <p class="note">{t.othersStay(kinds)}</p>;
+}
+
 function Counts({ report }: { report: Report }) {
   const { records, rows, gone, restored, conflicting } = report;
   const facts: readonly (readonly [string, number])[] = [
@@ -232,31 +245,33 @@ function Counts({ report }: { report: Report }) {
     ...(conflicting > 0 ? ([[t.conflicts, conflicting]] as const) : []),
   ];
   return (
-    <dl class="facts">
-      {facts.map(([name, value]) => (
-        <div key={name}>
-          <dt>{name}</dt>
-          <dd>{value.toLocaleString()}</dd>
-        </div>
-      ))}
-    </dl>
+    <>
+      <dl class="facts">
+        {facts.map(([name, value]) => (
+          <div key={name}>
+            <dt>{name}</dt>
+            <dd>{value.toLocaleString()}</dd>
+          </div>
+        ))}
+      </dl>
+      <Others report={report} />
+    </>
   );
 }
 
 /** A record of the plan, with what changed in it since, and whether it is left as it is. */
 function PlannedRecord({
-  record: { id, path = id, becomes, fields },
+  record: { family, id, path, becomes, fields },
   conflict,
   isLeft,
-  hasPages,
   onLeft,
 }: {
   record: RevertedRecord;
   conflict: Conflict | undefined;
   isLeft: boolean;
-  hasPages: boolean;
   onLeft: (isLeft: boolean) => void;
 }) {
+  const isPage = family === 'userinterface';
   const unshown = (conflict?.rows.length ?? 0) - (conflict?.later.length ?? 0);
   return (
     <li>
@@ -269,11 +284,11 @@ function PlannedRecord({
           }}
         />
         <span class="unseen">{t.revertThis} </span>
-        <span>{path}</span>
+        <span>{path ?? (isPage ? id : `${family} ${id}`)}</span>
       </label>{' '}
       <span class="tag">{isLeft ? t.stays : becomes}</span>{' '}
       <span class="quiet">{Object.keys(fields).join(', ')}</span>{' '}
-      {hasPages ? <a href={linkTo('/history', { id })}>{t.ofRecord}</a> : null}
+      {isPage ? <a href={linkTo('/history', { id })}>{t.ofRecord}</a> : null}
       {conflict === undefined ? null : (
         <ul class="later">
           {conflict.later.map(({ seq, by, at, action, fields: changed }) => (

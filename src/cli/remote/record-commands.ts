@@ -45,6 +45,12 @@ export function recordCommand(
   });
 }
 
+/** The option that carries out what a report shows. */
+export const confirmOption: InputOption = {
+  value: 'digest',
+  description: 'the digest that the command printed without --confirm',
+};
+
 /** An option with a time in the past. */
 const asOfOption: InputOption = {
   value: 'time',
@@ -207,10 +213,7 @@ function writingSubcommands(records: CommandFamily) {
         by: { value: 'key', description: 'changes by the API key with this id' },
         from: { value: 'time', description: 'changes since a date-time or seq' },
         until: { value: 'time', description: 'changes up to a date-time or seq' },
-        confirm: {
-          value: 'digest',
-          description: 'the digest that the command printed without --confirm',
-        },
+        confirm: confirmOption,
       },
       writes: true,
       async *run(args, { api, vk, input }) {
@@ -219,15 +222,18 @@ function writingSubcommands(records: CommandFamily) {
         const row = id === undefined ? named : await naming(records, { api, part: named, id });
         const v = { ...input, ...row };
         const answer = await callApi(api, `${family}.invalidate`, { v, vk });
-        const asked = { named, draft: api.draft };
-        yield { answer, lines: invalidateLines(answer.data as JsonObject, records, asked) };
+        const words = [records.command, 'invalidate', ...Object.values(named).map(shownArg)];
+        const names = { noun, command: [...words, '--txn'].join(' '), isOfAll: false };
+        const txn = typeof input.txn === 'string' ? input.txn : undefined;
+        const asked = { txn, draft: api.draft };
+        yield { answer, lines: invalidateLines(answer.data as JsonObject, names, asked) };
       },
     },
   } as const satisfies Readonly<Record<string, Subcommand>>;
 }
 
 /** A word of a command line. */
-function shownWord(text: string): string {
+export function shownWord(text: string): string {
   return /^[\w.:@/-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
@@ -296,47 +302,57 @@ async function readFields(source: string, stdin: SubcommandInput['stdin']): Prom
   return parseObject(await readText(source, stdin), '<fields>');
 }
 
-/** The names of a family in the texts of a report. */
+/** The names of a family, or of all together, in the texts of a report. */
 interface Names {
   readonly noun: string;
   readonly command: string;
+  readonly isOfAll: boolean;
 }
 
-/** The report of an invalidate as text, with the next command. */
-function invalidateLines(
+/**
+ * The report of an invalidate as text, with the next command: `command` is what undoes it, up to
+ * its transaction. `txn` is the transaction that it reverts, if it is one.
+ */
+export function invalidateLines(
   data: JsonObject,
-  { noun, command: own }: Names,
-  { named, draft }: { readonly named: JsonObject; readonly draft: string | undefined },
+  names: Names,
+  { txn, draft }: { readonly txn: string | undefined; readonly draft: string | undefined },
 ): readonly string[] {
-  const option = draft === undefined ? [] : ['--draft', shownWord(draft)];
-  const words = [own, 'invalidate', ...Object.values(named).map(shownArg), ...option];
-  const command = words.join(' ');
-  const names = { noun, command };
-  return data.done === true
-    ? doneLines(data as unknown as InvalidateDone, names)
-    : dryRunLines(data as unknown as InvalidateDryRun, names);
+  const option = draft === undefined ? '' : ` --draft ${shownWord(draft)}`;
+  const lines =
+    data.done === true
+      ? doneLines(data as unknown as InvalidateDone, names, option)
+      : dryRunLines(data as unknown as InvalidateDryRun, names);
+  const { others } = data as unknown as Invalidated;
+  if (others.length === 0) return lines;
+  const kept = others.map(({ family, rows }) => `${counted(rows, 'change')} of ${family}`);
+  const all = names.isOfAll
+    ? ', which stay.'
+    : `. To revert all of it: waymark change invalidate ${txn ?? ''}${option}`;
+  return [...lines, `The transaction has also made ${kept.join(', ')}${all}`];
 }
 
 function doneLines(
   { records, rows, txn }: InvalidateDone,
   { noun, command }: Names,
+  option: string,
 ): readonly string[] {
   if (txn === null) return ['There was no change to revert.'];
   return [
     `Reverted ${counted(rows, 'change')} of ${counted(records, noun)}.`,
-    `To undo this: waymark ${command} --txn ${txn}`,
+    `To undo this: waymark ${command} ${txn}${option}`,
   ];
 }
 
-function dryRunLines(report: InvalidateDryRun, { noun }: Names): readonly string[] {
+function dryRunLines(report: InvalidateDryRun, { noun, isOfAll }: Names): readonly string[] {
   const { records, rows, gone, restored, changed, changes, conflicts } = report;
   if (records === 0) return ['There is no change to revert.'];
   const reverted = `${counted(rows, 'change')} of ${counted(records, noun)}`;
   return [
     `Nothing has changed yet. This would revert ${reverted}.`,
     `It would delete ${counted(gone, noun)}, restore ${restored} and change ${changed}.`,
-    ...changes.flatMap(({ id, becomes, fields }) => [
-      `  ${id}  ${becomes}`,
+    ...changes.flatMap(({ family, id, becomes, fields }) => [
+      `  ${isOfAll ? `${family} ` : ''}${id}  ${becomes}`,
       ...Object.entries(fields).map(
         ([name, { now, then }]) =>
           `    ${name}: ${JSON.stringify(now)} would be ${JSON.stringify(then)}`,

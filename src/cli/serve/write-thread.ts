@@ -12,9 +12,10 @@ import type { RevertRequest } from '../../core/operations/records/revert.ts';
 import { silentLog } from '../../core/report/log.ts';
 import { newId, now } from '../../core/values/clock.ts';
 import { Failure, type FailureCode, type Problem, failureFrom } from '../../core/values/failure.ts';
-import { batched, recordFamilies } from '../../modules.ts';
+import { batched } from '../../modules.ts';
 import { type BatchSettings, createBatchParts } from '../../modules/batch/batch-parts.ts';
 import { type BatchReport, type BatchRequest, runBatch } from '../../modules/batch/run-batch.ts';
+import { revertedFamilies } from '../../modules/changes/invalidate-changes.ts';
 import { draftStore, openDraftNamed } from '../../modules/drafts/log/draft-store.ts';
 import { type PublishRequest, runPublish } from '../../modules/drafts/operations/publish.ts';
 import { type UndoRequest, runUndo } from '../../modules/drafts/operations/undo.ts';
@@ -133,20 +134,13 @@ async function runWrite(
   }
   const { draft } = request as RevertRequest | ImportRequest;
   const changed = draft === undefined ? store : draftStore(store, openDraftNamed(store, draft));
-  if (kind === 'revert') return revert(changed, request as RevertRequest);
+  if (kind === 'revert') return runRevert(changed, revertedFamilies, request as RevertRequest);
   const parts = { store: changed, newId, newSecret };
   return runImport(parts, request as ImportRequest);
 }
 
 function newSecret(): string {
   return createSecret(randomBytes);
-}
-
-async function revert(store: Store, request: RevertRequest): Promise<WriteReport> {
-  const { family: name } = request.selection;
-  const family = recordFamilies.find((one) => one.name === name);
-  if (family === undefined) throw new TypeError(`there is no record family ${name}`);
-  return runRevert(store, family, request);
 }
 
 const job = workerData as Partial<Job> | null;

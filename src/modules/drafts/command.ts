@@ -11,6 +11,7 @@ import {
 } from '../../cli/remote/client-command.ts';
 import { listSubcommand } from '../../cli/remote/list-command.ts';
 import { operationSubcommands } from '../../cli/remote/operation-command.ts';
+import { confirmOption } from '../../cli/remote/record-commands.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { shownMoment } from '../../core/values/time.ts';
 import { counted } from '../../core/values/units.ts';
@@ -19,11 +20,6 @@ import { comparedChunks, comparedLists } from '../compare/comparison.ts';
 
 const draftArg = { '<draft>': 'the name or the id of a draft' } as const;
 const choices = ['draft', 'live'] as const;
-const confirmOption: InputOption = {
-  value: 'digest',
-  description: 'the digest that the command printed without --confirm',
-};
-
 const list = listSubcommand('draft.list', {
   summary: 'list the drafts',
   options: {

@@ -45,6 +45,9 @@ export interface CertificateState {
   readonly acme: HostState | null;
 }
 
+/** Counts of keys by their ends: see keyState. */
+type KeyEnds = Readonly<Record<'ending' | 'ended', number>>;
+
 /** Counts of webhooks. */
 interface WebhookState {
   /** Paused hooks. */
@@ -204,6 +207,7 @@ interface StatusParts {
   readonly started: string;
   readonly counts: () => StoreCounts;
   readonly indexes: () => readonly IndexBuild[];
+  readonly keys: () => KeyEnds;
   readonly webhooks: () => WebhookState;
   readonly configuration: () => ConfigurationState;
   readonly node: () => Promise<NodeStatus>;
@@ -216,7 +220,7 @@ interface StatusParts {
    */
   readonly rowChecks: () => readonly RowCheckProgress[];
   /** The work in the background; of one process, if several share the ports. */
-  readonly tasks: () => readonly TaskState[];
+  readonly tasks: () => Promise<readonly TaskState[]>;
   /** The memory of the process that answers: with several workers, of one of them. */
   readonly memory: () => MemoryUse;
 }
@@ -322,6 +326,7 @@ const statusSchema = {
     'hosts',
     'row_checks',
     'tasks',
+    'keys',
     'webhooks',
     'memory',
     'node',
@@ -378,6 +383,14 @@ const statusSchema = {
             },
           },
         },
+      },
+    },
+    keys: {
+      type: 'object',
+      required: ['ending', 'ended'],
+      properties: {
+        ending: { ...integer, description: 'Number of keys that end soon: key.list names them.' },
+        ended: { ...integer, description: 'Number of keys whose end has passed.' },
       },
     },
     webhooks: {
@@ -516,7 +529,8 @@ export const serverStatus = defineOperation({
             .map(({ table, index, done, of }) => ({ table, field: index || null, done, of })),
           hosts: status.hosts(),
           row_checks: status.rowChecks(),
-          tasks: status.tasks(),
+          tasks: await status.tasks(),
+          keys: status.keys(),
           webhooks: status.webhooks(),
           memory: status.memory(),
           node: await status.node(),

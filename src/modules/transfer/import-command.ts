@@ -13,11 +13,11 @@ import {
   postToApi,
   putFileToApi,
 } from '../../cli/remote/api-client.ts';
+import { shownWord } from '../../cli/remote/record-commands.ts';
 import { accessNames, engineNames } from '../../cli/serve/assembly/operations.ts';
 import { writeInThread } from '../../cli/serve/write-thread.ts';
 import type { Config } from '../../core/config/config.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { unknownAddress } from '../../core/values/network/peer.ts';
 import { counted } from '../../core/values/units.ts';
@@ -100,11 +100,7 @@ async function sendFile(file: string, options: ImportOptions, terminal: Terminal
   const { refusals, unknowns, txn, ...counts } = report;
   for (const { line, why } of refusals) writeLine(terminal.err, `line ${line}: ${why}`);
   for (const kept of unknowns) printProblems(kept, terminal);
-  if (txn !== null) {
-    for (const written of writtenKinds(body)) {
-      writeLine(terminal.err, `To undo this: waymark ${written} --txn ${txn}`);
-    }
-  }
+  printUndo(txn, options, terminal);
   writeLine(terminal.out, options.json ? JSON.stringify(report) : countsText(counts));
   return counts.refused > 0 || !hasFiles ? 1 : 0;
 }
@@ -147,29 +143,11 @@ function printProblems({ line, problems }: LineProblems, terminal: Pick<Terminal
   for (const { message } of problems) writeLine(terminal.err, `line ${line}: warning: ${message}`);
 }
 
-/** The commands that revert what imported lines have written: an invalidate is of one family. */
-function writtenKinds(body: Uint8Array): readonly string[] {
-  const lines = Buffer.from(body).toString().split('\n');
-  const found = new Set(lines.filter((line) => line.trim() !== '').map(invalidateOf));
-  // Rows first: a table without rows can be reverted without losing any.
-  return [...found].toSorted(
-    (one, other) => Number(other.startsWith('record')) - Number(one.startsWith('record')),
-  );
-}
-
-const commandOfFamily: Readonly<Record<string, string>> = { webhook: 'hook', table: 'table' };
-
-function invalidateOf(line: string): string {
-  const { a = '', v } = parseJson(line.replace(/^\uFEFF/, '')) as ImportedLine;
-  const [, family = ''] = a.split('.');
-  if (family === 'record') return `record invalidate ${v?.table ?? ''}`;
-  return `${commandOfFamily[family] ?? 'rule'} invalidate`;
-}
-
-/** The members of an imported line that name its family. */
-interface ImportedLine {
-  readonly a?: string;
-  readonly v?: { readonly table?: string };
+/** Says how to undo what a transaction has written, of whatever families. */
+function printUndo(txn: string | null, { draft }: ImportOptions, { err }: Terminal): void {
+  if (txn === null) return;
+  const option = draft === undefined ? '' : ` --draft ${shownWord(draft)}`;
+  writeLine(err, `To undo this: waymark change invalidate ${txn}${option}`);
 }
 
 function countsText({
@@ -250,7 +228,7 @@ async function importBatch(
     if (error !== undefined) writeLine(terminal.err, `${name}: ${error.message}`);
     for (const { message } of problems) writeLine(terminal.err, `${name}: warning: ${message}`);
   }
-  if (txn !== null) writeLine(terminal.err, `The transaction, to undo this: ${txn}`);
+  printUndo(txn, options, terminal);
   writeLine(terminal.out, options.json ? JSON.stringify(report) : batchText(report));
   return report.failed > 0 ? 1 : 0;
 }

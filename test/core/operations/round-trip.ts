@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parseJson } from '../../../src/core/values/json/exact-number.ts';
+import { parseJson } from '../../../src/core/values/json/parse.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../src/core/values/json/json.ts';
 import type { TestSite } from '../../harness.ts';
 

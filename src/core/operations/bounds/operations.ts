@@ -5,8 +5,8 @@ import type { Caller } from '../../values/key.ts';
 /**
  * What an operation does for a key that is bound to a part of the site
  * (docs/design/failures.md#bound-keys): `inside` limits itself to that part, `open` tells and
- * changes nothing of the site, `each` runs other operations, which limit themselves, and `refused`
- * is about more than one place.
+ * changes nothing of the site, `each` does what other operations do, within their limits, and
+ * `refused` is about more than one place.
  */
 type BoundBehaviour = 'inside' | 'open' | 'each' | 'refused';
 
@@ -16,6 +16,7 @@ type BoundBehaviour = 'inside' | 'open' | 'each' | 'refused';
  */
 export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
   'svc1.batch': 'each',
+  'svc1.change.invalidate': 'each',
   ...ofFamily('userinterface', 'inside', [
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'import', 'subscribe', 'follow', 'tree'],
     ...[
@@ -49,7 +50,7 @@ export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'check', 'get', 'schema', 'subscribe'],
   ]),
   ...ofFamily('asset', 'refused', ['list', 'read', 'invalidate']),
-  ...ofFamily('key', 'refused', ['insert', 'list', 'revoke']),
+  ...ofFamily('key', 'refused', ['insert', 'edit', 'read', 'list', 'revoke']),
   ...ofFamily('server', 'refused', ['status', 'configuration', 'subscribe']),
   ...ofFamily('cache', 'refused', ['purge', 'list', 'status']),
   ...ofFamily('source', 'refused', ['list']),

@@ -7,7 +7,7 @@ import type { Scope } from '../../values/key.ts';
 import type { Call } from '../operation.ts';
 import type { WriteReport } from './idempotency.ts';
 import type { FieldWrite } from './placement.ts';
-import type { RecordRevert, RevertRequest, RevertSelection } from './revert.ts';
+import type { PartSelection, RecordRevert, RevertReader, RevertRequest } from './revert.ts';
 import type { RecordPart, RecordSchema } from './schema.ts';
 import type { Reader, ShowFields } from './shown.ts';
 
@@ -180,6 +180,11 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   requireRevertible?(reads: Reads, records: readonly RecordRevert[]): void;
   /** Further drafts of a revert. */
   afterRevert?(reads: Reads, records: readonly RecordRevert[]): readonly LoggedDraft[];
+  /**
+   * Throws `forbidden` for a caller who may not write these records, for an undo of several
+   * families; by default the scope decides.
+   */
+  requireWriter?(reads: Reads, records: readonly RecordRevert[], writer: RevertReader): void;
   /** Throws `forbidden` for a revert that the caller may not make. */
   requireRevertAccess?(reads: Reads, v: JsonObject): void;
   /** Selects the records of the part that a call is about, in data that a thread can get. */
@@ -190,7 +195,7 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   /** The records of a revert as its caller sees them. Throws `not_found` or `forbidden`. */
   boundRevert?(
     reads: Reads,
-    selection: RevertSelection,
+    selection: PartSelection,
     records: readonly RecordRevert[],
   ): readonly RecordRevert[];
 

@@ -31,11 +31,14 @@ import {
   type RecordRevert,
   type RevertRequest,
   type RevertSelection,
+  othersOf,
   planRevert,
+  revertDrafts,
+  revertReader,
   revertReport,
+  shownOthers,
 } from './revert.ts';
 import { type RecordPart, vkMember } from './schema.ts';
-import { shownTo } from './shown.ts';
 
 /** Records that an invalidate can leave out. */
 const invalidateExceptMax = 1_000;
@@ -51,6 +54,18 @@ interface InvalidateInput {
 }
 
 const text = { type: 'string', nullable: true } as const;
+
+/** The members of an input that leave records out of an undo, and carry it out. */
+export const confirmedMembers = {
+  except: {
+    type: 'array',
+    nullable: true,
+    maxItems: invalidateExceptMax,
+    items: { type: 'string' },
+    description: 'Ids of records that stay as they are.',
+  },
+  confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
+} as const;
 
 /** The schema of the input of invalidate. */
 function invalidateSchema({
@@ -72,14 +87,7 @@ function invalidateSchema({
       by: { ...text, description: 'Rows that one key, or one command, wrote.' },
       from: { ...text, description: 'Rows since a seq or a date-time.' },
       until: { ...text, description: 'Rows up to a seq or a date-time.' },
-      except: {
-        type: 'array',
-        nullable: true,
-        maxItems: invalidateExceptMax,
-        items: { type: 'string' },
-        description: 'Ids of records that stay as they are.',
-      },
-      confirm: { ...text, description: 'The digest of a dry run, to carry it out.' },
+      ...confirmedMembers,
     },
   } as const;
 }
@@ -105,8 +113,8 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
     summary: summaries?.invalidate ?? 'Reverts changes; without confirm it only reports them.',
     input,
     envelope: { vk: vkMember },
-    output: { oneOf: [dryRunSchema, doneSchema] },
-    failures: ['not_found', 'conflict', 'precondition_failed'],
+    output: revertOutput,
+    failures: revertFailures,
     run:
       (parts: Parts) =>
       async (v, call): Promise<OperationResult> => {
@@ -122,13 +130,13 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
         const request: RevertRequest = {
           selection,
           confirm: v.confirm,
-          ...{ by, via: call.via, reader: { scopes: call.caller.scopes } },
+          ...{ by, via: call.via, reader: revertReader(call.caller) },
           request:
             v.confirm === undefined ? undefined : keyedRequest(`${name}.invalidate`, v, call, by),
         };
         const isInline = isSmall(store, selection);
         const reverted = await (isInline
-          ? runRevert(store, family, request)
+          ? runRevert(store, [family], request)
           : parts.revertInThread(request));
         const { report, replayed } = reverted;
         if (report.done === true) await family.applied?.(Number(report.seq), parts);
@@ -138,26 +146,27 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
 }
 
 /**
- * Runs one invalidate, or its dry run. Rejects with `precondition_failed` if the digest differs
- * from that of the effect now, and with `conflict` for a vk of another request.
+ * Runs one invalidate, or its dry run; `all` has the families of its selection, and may have
+ * others. Rejects with `precondition_failed` if the digest differs from that of the effect now, and
+ * with `conflict` for a vk of another request.
  */
 export async function runRevert(
   store: Store,
-  folding: Folding,
+  all: readonly Folding[],
   given: RevertRequest,
 ): Promise<WriteReport> {
-  const { selection, confirm } = given;
+  const { selection, confirm, reader } = given;
+  const foldings = all.filter(({ name }) => selection.families.includes(name));
   if (confirm === undefined) {
-    const plan = planRevert(store, selection, folding);
-    folding.requireRevertible?.(store, plan.records);
-    const show = shownTo(folding, [store], given.reader);
-    return { report: revertReport(plan, show), replayed: false };
+    const plan = planRevert(store, given, foldings);
+    return { report: revertReport(plan, { reads: store, foldings, reader }), replayed: false };
   }
-  const again = (reads: Reads, seq: number): JsonObject =>
-    doneReport(changesWith(reads, seq).filter(({ action }) => action === 'invalidate'));
+  const again = (reads: Reads, seq: number): JsonObject => ({
+    ...doneReport(changesWith(reads, seq).filter(({ action }) => action === 'invalidate')),
+    others: shownOthers(othersOf(reads, selection, foldings), reader),
+  });
   const decide = (reads: Reads, claim: Pick<LoggedDraft, 'vk'>): Decision<JsonObject> => {
-    const { records, digest } = planRevert(reads, selection, folding);
-    folding.requireRevertible?.(reads, records);
+    const { records, others, digest } = planRevert(reads, given, foldings);
     if (digest !== confirm) {
       throw new Failure(
         'precondition_failed',
@@ -165,16 +174,14 @@ export async function runRevert(
         { field: 'confirm' },
       );
     }
-    const reverts = records.map(({ id, rows }, at) => ({
-      family: selection.family,
-      id,
-      action: 'invalidate' as const,
-      data: { rows: [...rows] },
-      ...(at === 0 && claim),
-    }));
+    const { reverts, after } = revertDrafts(reads, records, foldings);
+    const [first, ...rest] = reverts;
     return {
-      drafts: [...reverts, ...(folding.afterRevert?.(reads, records) ?? [])],
-      answer: (changes) => doneReport(changes.slice(0, reverts.length)),
+      drafts: first === undefined ? [] : [{ ...first, ...claim }, ...rest, ...after],
+      answer: (changes) => ({
+        ...doneReport(changes.slice(0, reverts.length)),
+        others: shownOthers(others, reader),
+      }),
     };
   };
   return commitOnce(store, given, { again, decide });
@@ -218,9 +225,9 @@ function parseSelection<Parts extends RecordParts, R extends RecordFields>(
     last: Math.min(whole.last, window.last),
   };
   return {
-    ...{ family: name, id, txn, by, seqs },
+    ...{ families: [name], id, txn, by, seqs },
     ...(v.except !== undefined && { except: v.except }),
-    ...(within !== undefined && { within }),
+    ...(within !== undefined && { within: { [name]: within } }),
   };
 }
 
@@ -244,7 +251,10 @@ function isAuthor(by: string): boolean {
 }
 
 /** Whether the rows to examine are few and short. */
-function isSmall(store: Store, { family, id, seqs: { first, last } }: RevertSelection): boolean {
+export function isSmall(
+  store: Store,
+  { families, id, seqs: { first, last } }: RevertSelection,
+): boolean {
   if (id === undefined) {
     let bytes = 0;
     for (let seq = first; seq <= last; seq += 1) {
@@ -255,7 +265,10 @@ function isSmall(store: Store, { family, id, seqs: { first, last } }: RevertSele
   }
   const page = { limit: invalidateInlineRowsMax, characters: historyCharactersMax };
   // The first row of a record is its insert.
-  return store.history(family, id, { ...page, before: undefined }).at(-1)?.action === 'insert';
+  return families.every(
+    (family) =>
+      store.history(family, id, { ...page, before: undefined }).at(-1)?.action === 'insert',
+  );
 }
 
 /** Seqs of the rows that were stored between two moments, both included. */
@@ -291,6 +304,20 @@ function doneReport(changes: readonly Change[]): JsonObject {
 const count = (description: string): JsonObject => ({ type: 'integer', description });
 const seqs = { type: 'array', items: { type: 'integer' } } as const;
 const id = { type: 'string' } as const;
+const family: JsonObject = { type: 'string', description: 'The family of the record.' };
+const others: JsonObject = {
+  type: 'array',
+  description:
+    'What else its transaction has changed, by family, as far as the caller may read it: these ' +
+    'changes stay. svc1.change.invalidate takes back all of a transaction but what has happened ' +
+    'for good, such as events.',
+  items: {
+    title: 'OtherChanges',
+    type: 'object',
+    required: ['family', 'rows'],
+    properties: { family, rows: count('Number of rows of the log.') },
+  },
+};
 const ids = {
   type: 'array',
   items: id,
@@ -317,7 +344,7 @@ const dryRunSchema: JsonObject = {
   type: 'object',
   required: [
     ...['done', 'records', 'rows', 'gone', 'restored', 'changed', 'ids', 'changes', 'conflicts'],
-    ...['conflicting', 'unlisted', 'digest'],
+    ...['conflicting', 'unlisted', 'others', 'digest'],
   ],
   properties: {
     done: { const: false },
@@ -331,8 +358,9 @@ const dryRunSchema: JsonObject = {
       type: 'array',
       items: {
         type: 'object',
-        required: ['id', 'rows', 'becomes', 'fields'],
+        required: ['family', 'id', 'rows', 'becomes', 'fields'],
         properties: {
+          family,
           id,
           path: { type: 'string', description: 'The path of a page rule.' },
           rows: seqs,
@@ -360,6 +388,7 @@ const dryRunSchema: JsonObject = {
     },
     conflicting: count('Number of these records.'),
     unlisted: count('Number of records that are counted and not listed.'),
+    others,
     digest: { type: 'string', description: 'Send it as confirm to carry this out.' },
   },
 };
@@ -367,7 +396,7 @@ const dryRunSchema: JsonObject = {
 const doneSchema: JsonObject = {
   title: 'InvalidateDone',
   type: 'object',
-  required: ['done', 'txn', 'seq', 'records', 'rows', 'ids', 'unlisted'],
+  required: ['done', 'txn', 'seq', 'records', 'rows', 'ids', 'unlisted', 'others'],
   properties: {
     done: { const: true },
     txn: { type: ['string', 'null'], description: 'Its transaction, which can be invalidated.' },
@@ -376,5 +405,12 @@ const doneSchema: JsonObject = {
     rows: count('Number of rows of the log that were invalidated.'),
     ids,
     unlisted: count('Number of records that are counted and not listed.'),
+    others,
   },
 };
+
+/** The answer of an operation that undoes changes: the report of its dry run, or what it did. */
+export const revertOutput = { oneOf: [dryRunSchema, doneSchema] } as const;
+
+/** The failures of such an operation, besides those of its selection. */
+export const revertFailures = ['not_found', 'conflict', 'precondition_failed'] as const;

@@ -1,21 +1,20 @@
 import { createHash } from 'node:crypto';
-import type { Change, RevertibleFamily, ToolUse } from '../../log/change.ts';
+import type { Change, Family, RevertibleFamily, ToolUse } from '../../log/change.ts';
+import { Failure } from '../../values/failure.ts';
 import type { JsonObject } from '../../values/json/json.ts';
 import { foldRows, type Folded } from '../../log/write/fold.ts';
 import type { LoggedDraft, Reads, SeqRange } from '../../log/store.ts';
+import { type Caller, type Scope, hasScope } from '../../values/key.ts';
 import type { KeyedRequest } from './idempotency.ts';
 import { conflictsShownMax, invalidateListedMax } from './limits.ts';
-import {
-  differingNames,
-  fieldVersions,
-  type Reader,
-  type ShowFields,
-  type ShownFamily,
-} from './shown.ts';
+import { differingNames, fieldVersions, type Reader, type ShownFamily, shownTo } from './shown.ts';
+
+/** The families with changes that an undo takes back: an undone insert of a key revokes it. */
+type RevertedFamily = RevertibleFamily | 'key';
 
 /** Selects rows of the log: those to which every given condition applies. */
 export interface RevertSelection {
-  readonly family: RevertibleFamily;
+  readonly families: readonly RevertedFamily[];
   readonly id: string | undefined;
   readonly txn: string | undefined;
   /** Id of the key, or name of the command, that wrote the row. */
@@ -23,9 +22,15 @@ export interface RevertSelection {
   readonly seqs: SeqRange;
   /** Ids of records that stay as they are. */
   readonly except?: readonly string[];
-  /** The part of the family that the rows have to be in; by default, all of it. */
-  readonly within?: JsonObject;
+  /** The part of a family that its rows have to be in; by default, all of it. */
+  readonly within?: RevertParts;
 }
+
+/** Parts of families, as their forCall names them. */
+type RevertParts = Readonly<Partial<Record<RevertedFamily, JsonObject>>>;
+
+/** A caller whose rights decide about an undo, in data that a thread can get. */
+export type RevertReader = Reader & Pick<Caller, 'bounds'>;
 
 /** An invalidate as data, which another thread can run. */
 export interface RevertRequest {
@@ -35,7 +40,9 @@ export interface RevertRequest {
   readonly by: string;
   readonly via?: ToolUse | undefined;
   /** The caller that gets the report. */
-  readonly reader: Reader;
+  readonly reader: RevertReader;
+  /** The caller who has to have the right to write all that an undo of several families changes. */
+  readonly writer?: RevertReader;
   /** The vk of the request, with its hashes. */
   readonly request: KeyedRequest | undefined;
   /** The id of the draft that it changes instead of the live state. */
@@ -51,20 +58,33 @@ interface FoldedRecord {
 
 /** How rows of a family make a record. */
 export interface Folding extends ShownFamily {
+  readonly name: RevertedFamily;
+  /** The word for one of its records in messages. */
+  readonly noun: string;
+  readonly scopes: { readonly write: Scope };
   fold(before: FoldedRecord | undefined, change: Change): FoldedRecord;
+  /** Whether a row of the log can be reverted; by default, each. */
+  isRevertible?(reads: Reads, row: Change): boolean;
   /** See RecordFamily. */
   isWithin?(reads: Reads, id: string, within: JsonObject): boolean;
   requireRevertible?(reads: Reads, records: readonly RecordRevert[]): void;
+  requireWriter?(reads: Reads, records: readonly RecordRevert[], writer: RevertReader): void;
   boundRevert?(
     reads: Reads,
-    selection: RevertSelection,
+    selection: PartSelection,
     records: readonly RecordRevert[],
   ): readonly RecordRevert[];
   afterRevert?(reads: Reads, records: readonly RecordRevert[]): readonly LoggedDraft[];
 }
 
+/** A selection of rows in one part of a family. */
+export type PartSelection = Pick<RevertSelection, 'txn' | 'id'> & {
+  readonly within: JsonObject | undefined;
+};
+
 /** The effect of an invalidate on one record. */
 export interface RecordRevert {
+  readonly family: RevertedFamily;
   readonly id: string;
   /** Seqs of the rows that it invalidates, in their order. */
   readonly rows: readonly number[];
@@ -79,31 +99,143 @@ export interface RecordRevert {
   readonly then: JsonObject | undefined;
 }
 
+/** Rows of a transaction in other families than an invalidate is about: they stay. */
+type OtherRows = ReadonlyMap<Family, number>;
+
 /** The effect of an invalidate, with its digest. */
 interface Revert {
   readonly records: readonly RecordRevert[];
+  readonly others: OtherRows;
   /** Lower-case hex SHA-256, which differs if the effect does. */
   readonly digest: string;
 }
 
 /**
  * The effect of invalidating the selected rows (docs/design/history.md#undo). Writes nothing.
+ * Throws as requireRevertible, requireWriter and boundRevert of its families do.
  */
-export function planRevert(reads: Reads, selection: RevertSelection, folding: Folding): Revert {
+export function planRevert(
+  reads: Reads,
+  {
+    selection,
+    writer,
+  }: { readonly selection: RevertSelection; readonly writer?: RevertReader | undefined },
+  foldings: readonly Folding[],
+): Revert {
   const hash = createHash('sha256');
-  const records = [...selectRows(reads, selection, folding)].map(([id, rows]) => {
-    const history = reads.rows(selection.family, id);
+  const { selected, others } = selectRows(reads, selection, foldings);
+  const records = selected.map(({ folding, id, rows }) => {
+    const history = reads.rows(folding.name, id);
     hash.update(JSON.stringify([id, rows, history.at(-1)?.seq]));
-    const revert = revertOf(reads, { id, rows, history }, folding);
-    // A row of a table may have a field of this name that some callers may not see.
-    return selection.family === 'userinterface' ? revert : { ...revert, path: undefined };
+    return revertOf(reads, { id, rows, history }, folding);
   });
-  const shown = folding.boundRevert?.(reads, selection, records) ?? records;
-  return { records: shown, digest: hash.digest('hex') };
+  const { txn, id, within } = selection;
+  let shown: readonly RecordRevert[] = records;
+  for (const folding of foldings) {
+    const { name } = folding;
+    const part = { txn, id, within: within?.[name] };
+    const own = shown.filter(({ family }) => family === name);
+    const bounded = folding.boundRevert?.(reads, part, own) ?? own;
+    if (bounded !== own) {
+      const inBounds = new Map(bounded.map((record) => [record.id, record]));
+      shown = shown.map((one) => (one.family === name ? (inBounds.get(one.id) ?? one) : one));
+    }
+    if (writer !== undefined) requireWriter(reads, { folding, records: own, writer });
+    folding.requireRevertible?.(reads, own);
+  }
+  return { records: shown, others, digest: hash.digest('hex') };
+}
+
+/** Throws `forbidden` for a caller who may not write the records of a family. */
+function requireWriter(
+  reads: Reads,
+  {
+    folding,
+    records,
+    writer,
+  }: {
+    readonly folding: Folding;
+    readonly records: readonly RecordRevert[];
+    readonly writer: RevertReader;
+  },
+): void {
+  if (folding.requireWriter !== undefined) {
+    folding.requireWriter(reads, records, writer);
+    return;
+  }
+  if (records.length === 0 || hasScope(writer, folding.scopes.write)) return;
+  const { noun, scopes } = folding;
+  throw new Failure(
+    'forbidden',
+    `The transaction has changed records of the kind ${noun}: to take it back needs the scope ` +
+      `${scopes.write}. Use a key with this scope.`,
+    { field: 'txn' },
+  );
+}
+
+/** The rows that an undo writes: tables come before their rows, and go after them. */
+export function revertDrafts(
+  reads: Reads,
+  records: readonly RecordRevert[],
+  foldings: readonly Folding[],
+): { readonly reverts: readonly LoggedDraft[]; readonly after: readonly LoggedDraft[] } {
+  const stageOf = ({ family, becomes }: RecordRevert): number =>
+    family === 'table' ? (becomes === 'gone' ? 2 : 0) : 1;
+  const inOrder = records.toSorted((one, other) => stageOf(one) - stageOf(other));
+  const reverts = inOrder.map(({ family, id, rows }): LoggedDraft => {
+    return { family, id, action: 'invalidate', data: { rows: [...rows] } };
+  });
+  const after = foldings.flatMap((folding) => {
+    const own = records.filter(({ family }) => family === folding.name);
+    return folding.afterRevert?.(reads, own) ?? [];
+  });
+  return { reverts, after };
+}
+
+/** The scope that reads the changes of each family; that of a hook has its secret, too. */
+export const readScopes: Readonly<Record<Exclude<Family, 'secret'>, Scope>> = {
+  userinterface: 'read',
+  webhook: 'webhook',
+  table: 'admin',
+  record: 'record.read',
+  key: 'admin',
+  draft: 'read',
+  draftchange: 'read',
+  event: 'verify',
+  replay: 'webhook',
+  purge: 'admin',
+};
+
+/** The part of a caller that decides about an undo. */
+export function revertReader({ scopes, bounds }: Caller): RevertReader {
+  return { scopes, ...(bounds && { bounds }) };
+}
+
+/** The rows of the transaction of a selection that stay; see Revert. */
+export function othersOf(
+  reads: Reads,
+  selection: RevertSelection,
+  foldings: readonly Folding[],
+): OtherRows {
+  return selectRows(reads, selection, foldings).others;
+}
+
+/** The rows that stay, by the families that a reader may read; a bound key reads no others. */
+export function shownOthers(others: OtherRows, reader: RevertReader): JsonObject[] {
+  if (reader.bounds !== undefined) return [];
+  return [...others].flatMap(([family, rows]) =>
+    family !== 'secret' && hasScope(reader, readScopes[family]) ? [{ family, rows }] : [],
+  );
 }
 
 /** The report of a dry run: counts of everything, and details of the first records. */
-export function revertReport({ records, digest }: Revert, show: ShowFields): JsonObject {
+export function revertReport(
+  { records, others, digest }: Revert,
+  { reads, foldings, reader }: ReportParts,
+): JsonObject {
+  const shows = new Map(foldings.map((one) => [one.name, shownTo(one, [reads], reader)] as const));
+  const show = ({ family, id }: RecordRevert, fields: JsonObject): JsonObject =>
+    shows.get(family)?.(id, fields) ?? {};
   const count = (becomes: RecordRevert['becomes']): number =>
     records.filter((record) => record.becomes === becomes).length;
   const conflicts = records.filter((record) => record.conflicts.length > 0);
@@ -116,77 +248,118 @@ export function revertReport({ records, digest }: Revert, show: ShowFields): Jso
     restored: count('restored'),
     changed: count('changed'),
     ids: listed.map(({ id }) => id),
-    changes: listed.map(({ id, rows, becomes, path, ...versions }) => ({
-      id,
-      ...(path !== undefined && { path }),
-      rows: [...rows],
-      becomes,
-      fields: changedFields(id, versions, show),
+    changes: listed.map((record) => ({
+      ...{ family: record.family, id: record.id },
+      ...(record.path !== undefined && { path: record.path }),
+      rows: [...record.rows],
+      becomes: record.becomes,
+      fields: changedFields(record, show),
     })),
-    conflicts: conflicts.slice(0, invalidateListedMax).map(({ id, conflicts: rows }) => ({
-      id,
-      rows: rows.map(({ seq }) => seq),
-      later: rows.slice(-conflictsShownMax).map(({ seq, by, dtu_stored: at, action, data }) => ({
-        ...{ seq, by, at, action },
-        fields: action === 'invalidate' ? [] : Object.keys(show(id, data)).toSorted(),
+    conflicts: conflicts.slice(0, invalidateListedMax).map((record) => ({
+      id: record.id,
+      rows: record.conflicts.map(({ seq }) => seq),
+      later: record.conflicts.slice(-conflictsShownMax).map((row) => ({
+        ...{ seq: row.seq, by: row.by, at: row.dtu_stored, action: row.action },
+        fields: row.action === 'invalidate' ? [] : Object.keys(show(record, row.data)).toSorted(),
       })),
     })),
     conflicting: conflicts.length,
     unlisted: records.length - listed.length,
+    others: shownOthers(others, reader),
     digest,
   };
 }
 
+/** What the report of a dry run reads. */
+interface ReportParts {
+  readonly reads: Reads;
+  readonly foldings: readonly Folding[];
+  readonly reader: RevertReader;
+}
+
 /** The fields that a record would have another value of, before and after. */
 function changedFields(
-  id: string,
-  { now, then }: Pick<RecordRevert, 'now' | 'then'>,
-  show: ShowFields,
+  record: RecordRevert,
+  show: (record: RecordRevert, fields: JsonObject) => JsonObject,
 ): JsonObject {
+  const { now, then } = record;
   if (now === undefined || then === undefined) return {};
-  const versions = { now: show(id, now), then: show(id, then) };
+  const versions = { now: show(record, now), then: show(record, then) };
   return fieldVersions(differingNames(versions.now, versions.then), versions);
+}
+
+/** The rows of a record that an invalidate names. */
+interface SelectedRecord {
+  readonly folding: Folding;
+  readonly id: string;
+  readonly rows: readonly number[];
 }
 
 /**
  * The selected rows in force, by record, the records in the order of their rows; with rows that
- * would return into force, because no row of the selection may.
+ * would return into force, because no row of the selection may. `others` counts the rows of the
+ * same transaction that stay, because no family of the selection has them.
  */
 function selectRows(
   reads: Reads,
-  { family, id, txn, by, seqs, within, except = [] }: RevertSelection,
-  folding: Folding,
-): ReadonlyMap<string, readonly number[]> {
+  selection: RevertSelection,
+  foldings: readonly Folding[],
+): { readonly selected: readonly SelectedRecord[]; readonly others: OtherRows } {
+  const { id, txn, by, seqs, within } = selection;
   const selected = new Map<string, SelectedRows>();
-  const staying = new Set(except);
+  const others = new Map<Family, number>();
+  const staying = new Set(selection.except);
+  const byName = new Map<Family, Folding>(foldings.map((one) => [one.name, one]));
   // To revert a whole record is to delete it. Reverting an invalidate takes a txn, author or time.
   const isWholeRecord = txn === undefined && by === undefined && seqs.first <= 1;
-  for (const row of id === undefined
-    ? rowsBetween(reads, seqs)
-    : reads.rows(family, id, seqs.last)) {
-    if (row.family !== family || row.seq < seqs.first || staying.has(row.id)) continue;
+  for (const row of candidateRows(reads, selection)) {
+    if (row.seq < seqs.first || staying.has(row.id)) continue;
     if (txn !== undefined && row.txn !== txn) continue;
     if (by !== undefined && row.by !== by) continue;
+    const folding = byName.get(row.family);
+    if (folding === undefined || folding.isRevertible?.(reads, row) === false) {
+      if (reads.inForce(row.seq)) others.set(row.family, (others.get(row.family) ?? 0) + 1);
+      continue;
+    }
     const isInvalidate = row.action === 'invalidate';
     if (id !== undefined && isWholeRecord && isInvalidate) continue;
-    const ofRecord = selected.get(row.id) ?? { inForce: [], others: [], hasInvalidate: false };
+    const name = `${row.family} ${row.id}`;
+    const ofRecord = selected.get(name) ?? emptyRows(folding, row.id);
     const isInForce = reads.inForce(row.seq);
     (isInForce ? ofRecord.inForce : ofRecord.others).push(row.seq);
     ofRecord.hasInvalidate ||= isInForce && isInvalidate;
-    selected.set(row.id, ofRecord);
+    selected.set(name, ofRecord);
   }
-  const reverted = [...selected]
-    .filter(([, { inForce }]) => inForce.length > 0)
-    .filter(([one]) => within === undefined || folding.isWithin?.(reads, one, within) !== false)
-    .map(([record, rows]) => {
-      const all = () => withReturning(reads.rows(family, record), rows, folding);
-      return [record, rows.hasInvalidate && rows.others.length > 0 ? all() : rows.inForce] as const;
-    });
-  return new Map(reverted.toSorted(([, [one = 0]], [, [other = 0]]) => one - other));
+  const reverted = [...selected.values()]
+    .filter(({ inForce }) => inForce.length > 0)
+    .filter(({ folding, id: one }) => {
+      const part = within?.[folding.name];
+      return part === undefined || folding.isWithin?.(reads, one, part) !== false;
+    })
+    .map((rows): SelectedRecord => {
+      const { folding, id: record } = rows;
+      const all = () => withReturning(reads.rows(folding.name, record), rows, folding);
+      const isAll = rows.hasInvalidate && rows.others.length > 0;
+      return { folding, id: record, rows: isAll ? all() : rows.inForce };
+    })
+    .toSorted(({ rows: [one = 0] }, { rows: [other = 0] }) => one - other);
+  return { selected: reverted, others: txn === undefined ? new Map() : others };
+}
+
+/** The rows among which a selection chooses: those of its record, or all in its range. */
+function candidateRows(reads: Reads, { families, id, seqs }: RevertSelection): Iterable<Change> {
+  if (id === undefined) return rowsBetween(reads, seqs);
+  return families.flatMap((family) => reads.rows(family, id, seqs.last));
+}
+
+function emptyRows(folding: Folding, id: string): SelectedRows {
+  return { folding, id, inForce: [], others: [], hasInvalidate: false };
 }
 
 /** The selected rows of a record. */
 interface SelectedRows {
+  readonly folding: Folding;
+  readonly id: string;
   readonly inForce: number[];
   readonly others: number[];
   /** Whether an invalidate is among those in force. */
@@ -243,10 +416,10 @@ function revertOf(
   const now = fieldsAfter(history);
   const then = fieldsAfter(withRevert(history, rows));
   return {
-    id,
-    rows,
+    ...{ family: folding.name, id, rows },
     conflicts: history.filter(({ seq }) => seq > first && !reverted.has(seq) && reads.inForce(seq)),
-    path: pathOf(now ?? then),
+    // A row of a table may have a field of this name that some callers may not see.
+    path: folding.name === 'userinterface' ? pathOf(now ?? then) : undefined,
     becomes: becoming(now, then),
     now,
     then,

@@ -1,22 +1,14 @@
 import type { RevertibleFamily } from '../../../core/log/change.ts';
-import { Failure } from '../../../core/values/failure.ts';
 import { type JsonObject } from '../../../core/values/json/json.ts';
-import { hasScope, type Scope } from '../../../core/values/key.ts';
+import { hasScope } from '../../../core/values/key.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import { accessTo, scopesFor } from '../../tables/rows/access.ts';
-import { rowFamily, tableHaving } from '../../tables/rows/row-family.ts';
+import { accessTo } from '../../tables/rows/access.ts';
+import { requireWritableRows, rowFamily, tableHaving } from '../../tables/rows/row-family.ts';
 import { ruleFamily } from '../../rules/operations/rule-family.ts';
 import { tableFamily } from '../../tables/operations/table-family.ts';
 import { hookFamily } from '../../webhooks/operations/hook-family.ts';
-import type { Folding } from '../../../core/operations/records/revert.ts';
+import { readScopes, type Folding } from '../../../core/operations/records/revert.ts';
 import { shownTo, type Reader } from '../../../core/operations/records/shown.ts';
-
-/** The scopes that read the records of each family, with their history; of rows, see below. */
-const readScopes: Readonly<Record<Exclude<RevertibleFamily, 'record'>, Scope>> = {
-  userinterface: 'read',
-  webhook: 'webhook',
-  table: 'admin',
-};
 
 /** The families whose records drafts change, tables before their rows. */
 export const draftedFamilies: Readonly<Record<RevertibleFamily, Folding>> = {
@@ -54,30 +46,17 @@ export function versionsShown(
   return (version) => (version === undefined ? {} : show(named.id, version));
 }
 
-/** A row that a publication, or the undo of one, would insert or edit. */
-interface WrittenRow {
-  readonly id: string;
-  readonly action: 'insert' | 'edit';
-}
-
 /**
- * Throws `forbidden` for rows that a caller may not write, as record.insert and record.edit would;
- * where a table asks for `design`, `publish` is enough, as it is for page rules. `what` begins the
- * message, such as "publishing".
+ * Throws `forbidden` for rows that a caller may not write; where a table asks for `design`,
+ * `publish` is enough, as it is for page rules. `what` begins the message, such as "publishing".
  */
-export function requireWritableRows(
+export function requirePublishedRows(
   reads: Reads,
-  rows: Iterable<WrittenRow>,
+  rows: Parameters<typeof requireWritableRows>[1],
   { caller, what }: { readonly caller: Reader; readonly what: string },
 ): void {
   const isPublisher = hasScope(caller, 'publish');
   const writer = isPublisher ? { scopes: new Set([...caller.scopes, 'design'] as const) } : caller;
-  if (hasScope(writer, 'admin')) return;
-  for (const { id, action } of rows) {
-    const table = tableHaving(reads, id)?.table;
-    if (table !== undefined && accessTo(table, writer, undefined)[action] === 'scope') continue;
-    const [scope = 'admin'] = table === undefined ? [] : scopesFor(table, action);
-    const message = `The draft changes rows of a table: ${what} needs the scope ${scope}.`;
-    throw new Failure('forbidden', message, { field: 'draft' });
-  }
+  const says = `The draft changes rows of a table: ${what}`;
+  requireWritableRows(reads, rows, { writer, says, field: 'draft' });
 }

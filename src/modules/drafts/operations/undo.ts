@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { RevertibleFamily } from '../../../core/log/change.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
@@ -16,6 +16,7 @@ import {
   type Folding,
   type RecordRevert,
   planRevert,
+  revertDrafts,
 } from '../../../core/operations/records/revert.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
 import {
@@ -37,7 +38,7 @@ import {
   publishDoneSchema,
   writeScopes,
 } from './publish.ts';
-import { draftedFamilies, requireWritableRows, versionsShown } from './row-access.ts';
+import { draftedFamilies, requirePublishedRows, versionsShown } from './row-access.ts';
 
 /** How a record that was changed since the publication is resolved. */
 type UndoResolution = 'undo' | 'live';
@@ -59,6 +60,7 @@ interface UndoParts extends DraftParts {
 }
 
 const families = Object.keys(draftedFamilies) as readonly RevertibleFamily[];
+const foldings = Object.values(draftedFamilies);
 
 const count = (description: string): JsonObject => ({ type: 'integer', description });
 const text = { type: 'string' } as const;
@@ -194,7 +196,7 @@ function requireFamilies(reads: Reads, txn: string, caller: Caller): void {
     changed.add(family);
     if (family === 'record' && id !== undefined) rows.push({ id, action: 'edit' });
   }
-  requireWritableRows(reads, rows, { caller, what: 'an undo' });
+  requirePublishedRows(reads, rows, { caller, what: 'an undo' });
   for (const family of families) {
     if (family === 'record' || !changed.has(family)) continue;
     const scope = writeScopes[family];
@@ -235,9 +237,10 @@ export async function runUndo(
     requireResolved(plan, given);
     const undone = plan.records.filter((one) => resolutionOf(one, given) !== 'live');
     if (undone.length === 0) throw nothingLeft();
-    const [first, ...others] = draftsOf(reads, undone);
+    const { reverts, after } = revertDrafts(reads, undone, foldings);
+    const [first, ...others] = reverts;
     return {
-      drafts: first === undefined ? [] : [{ ...first, ...claim }, ...others],
+      drafts: first === undefined ? [] : [{ ...first, ...claim }, ...others, ...after],
       answer: (rows) => doneOf(rows.slice(0, undone.length), rows),
     };
   };
@@ -254,33 +257,12 @@ function nothingLeft(): Failure {
 function planUndo(store: Store, reads: Reads, given: UndoRequest): UndoPlan {
   const { id, txn } = publishedDraft(store, reads, given);
   const { bounds } = given.reader;
-  const hash = createHash('sha256').update(id);
-  const records = families.flatMap((family) => {
-    const selection = {
-      ...{ family, id: undefined, txn, by: undefined, seqs: reads.txnSeqs(txn) ?? noSeqs },
-      ...(bounds && family === 'userinterface' && { within: { bounds: bounds as JsonObject } }),
-    };
-    const plan = planRevert(reads, selection, draftedFamilies[family]);
-    draftedFamilies[family].requireRevertible?.(reads, plan.records);
-    hash.update(plan.digest);
-    return plan.records.map((record): UndoneRecord => ({ ...record, family }));
-  });
-  return { txn, records, digest: hash.digest('hex') };
-}
-
-/** The rows of an undo: tables come before their rows, and go after them. */
-function draftsOf(reads: Reads, records: readonly UndoneRecord[]): readonly LoggedDraft[] {
-  const stageOf = ({ family, becomes }: UndoneRecord): number =>
-    family === 'table' ? (becomes === 'gone' ? 2 : 0) : 1;
-  const inOrder = records.toSorted((one, other) => stageOf(one) - stageOf(other));
-  const reverts = inOrder.map(({ family, id, rows }): LoggedDraft => {
-    return { family, id, action: 'invalidate', data: { rows: [...rows] } };
-  });
-  const after = families.flatMap((family) => {
-    const own = records.filter((one) => one.family === family);
-    return draftedFamilies[family].afterRevert?.(reads, own) ?? [];
-  });
-  return [...reverts, ...after];
+  const selection = {
+    ...{ families, id: undefined, txn, by: undefined, seqs: reads.txnSeqs(txn) ?? noSeqs },
+    ...(bounds && { within: { userinterface: { bounds: bounds as JsonObject } } }),
+  };
+  const { records, digest } = planRevert(reads, { selection }, foldings);
+  return { txn, records: records as readonly UndoneRecord[], digest: hash('sha256', id + digest) };
 }
 
 /** How a record is resolved; undefined for a conflict without a resolution. */

@@ -20,7 +20,7 @@ import type {
   RecordStep,
   StoredRecord,
 } from '../../../core/operations/records/family.ts';
-import type { RecordRevert, RevertSelection } from '../../../core/operations/records/revert.ts';
+import type { PartSelection, RecordRevert } from '../../../core/operations/records/revert.ts';
 import { wideSetting } from './wide-settings.ts';
 
 type RuleReads = Pick<Reads, 'rule' | 'rows'>;
@@ -239,7 +239,7 @@ export function isRuleWithin(reads: RuleReads, id: string, within: JsonObject): 
  */
 export function boundRevert(
   reads: Reads,
-  { txn, id, within }: Pick<RevertSelection, 'txn' | 'id' | 'within'>,
+  { txn, id, within }: PartSelection,
   records: readonly RecordRevert[],
 ): readonly RecordRevert[] {
   const bounds = boundsWithin(within);

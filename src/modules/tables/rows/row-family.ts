@@ -33,6 +33,7 @@ import {
   mayAccess,
   noAccess,
   requireSameOrigin,
+  scopesFor,
 } from './access.ts';
 import type { AnonymousWrites } from './anonymous-writes.ts';
 import { type RowTable, rowTable, withoutHidden } from './compiled-tables.ts';
@@ -91,6 +92,11 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
   problems: () => [],
   isWithin: (reads, id, { table }) => tableOfRow(reads, id) === table,
   requireRevertible: requireFreeKeys,
+  requireWriter(reads, records, writer) {
+    const rows = records.map(({ id }) => ({ id, action: 'edit' }) as const);
+    const says = 'The transaction has changed rows of a table: to take it back';
+    requireWritableRows(reads, rows, { writer, says, field: 'txn' });
+  },
   shown: shownRows,
 
   list: {
@@ -120,6 +126,31 @@ function shownRows(states: readonly Reads[], reader: Reader): ShowFields {
     if (read !== 'scope' && (read !== 'anonymous' || !isCurrent())) return {};
     return withoutHidden(rowTable(reads, stored).hidden, fields);
   };
+}
+
+/** A row that a caller would insert or edit beside records of other families. */
+interface WrittenRow {
+  readonly id: string;
+  readonly action: 'insert' | 'edit';
+}
+
+/**
+ * Throws `forbidden` for rows that a caller may not write, as record.insert and record.edit would.
+ * `says` begins the message, up to what needs the scope; `field` is that of the input.
+ */
+export function requireWritableRows(
+  reads: Reads,
+  rows: Iterable<WrittenRow>,
+  given: { readonly writer: Reader; readonly says: string; readonly field: string },
+): void {
+  const { writer, says, field } = given;
+  if (hasScope(writer, 'admin')) return;
+  for (const { id, action } of rows) {
+    const table = tableHaving(reads, id)?.table;
+    if (table !== undefined && accessTo(table, writer, undefined)[action] === 'scope') continue;
+    const [scope = 'admin'] = table === undefined ? [] : scopesFor(table, action);
+    throw new Failure('forbidden', `${says} needs the scope ${scope}.`, { field });
+  }
 }
 
 /** The table that a row is, or was, in. */

@@ -121,7 +121,7 @@ function lampService(): (
     store,
     newId: () => `lamp-${(made += 1)}`,
     now: Date.now,
-    revertInThread: (request) => runRevert(store, lampFamily, request),
+    revertInThread: (request) => runRevert(store, [lampFamily], request),
   };
   const operations = bindOperations(recordOperations(lampFamily), parts);
   const execute = createExecute(operations, { keyRates: { count: () => undefined } });

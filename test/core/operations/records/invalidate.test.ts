@@ -261,7 +261,7 @@ suite('a record with a long history', () => {
         store,
         revertInThread(request) {
           asked.push(request);
-          return runRevert(store, ruleFamily, request);
+          return runRevert(store, [ruleFamily], request);
         },
       } as RuleParts);
       const call = { caller: { keyId: 'k', scopes: new Set() } } as unknown as OperationCall;

@@ -4,11 +4,12 @@ import type { Reads, Store } from '../../core/log/store.ts';
 import { listRowsDefault } from '../../core/operations/limits.ts';
 import { type Call, defineOperation } from '../../core/operations/operation.ts';
 import { seqFromMoment, seqOfMoment } from '../../core/operations/records/moment.ts';
+import { readScopes } from '../../core/operations/records/revert.ts';
 import { toolUseSchema } from '../../core/operations/records/schema.ts';
 import { readInTurns } from '../../core/operations/turns.ts';
 import type { Bounds } from '../../core/values/bounds.ts';
 import type { StaticOutput } from '../../core/values/json/static.ts';
-import { type Caller, type Scope, hasScope } from '../../core/values/key.ts';
+import { type Caller, hasScope } from '../../core/values/key.ts';
 import { isRuleSeen, shownRows } from '../rules/bounds/rules.ts';
 
 /** Rows of a page of change.list. */
@@ -17,14 +18,9 @@ const changesRowsMax = 200;
 /** Rows of the log that one page of change.list examines. */
 const changesExaminedMax = 20_000;
 
-/** The families in the list of changes, each with the scope that reads it. */
-const families = {
-  userinterface: 'read',
-  webhook: 'webhook',
-  key: 'admin',
-} as const satisfies Partial<Record<Family, Scope>>;
-type ListedFamily = keyof typeof families;
-const familyNames = Object.keys(families) as ListedFamily[];
+/** The families in the list of changes, for callers who may read them. */
+const familyNames = ['userinterface', 'webhook', 'key'] as const satisfies readonly Family[];
+type ListedFamily = (typeof familyNames)[number];
 
 type ListedChange = Change & { readonly family: ListedFamily };
 
@@ -99,7 +95,7 @@ export const listChanges = defineOperation({
   run:
     ({ store }: { readonly store: Store }) =>
     async ({ before, limit = listRowsDefault, ...filters }, call) => {
-      const visible = familyNames.filter((name) => hasScope(call.caller, families[name]));
+      const visible = familyNames.filter((name) => hasScope(call.caller, readScopes[name]));
       const matches = (change: Change): change is ListedChange =>
         visible.some((name) => name === change.family) &&
         (filters.family === undefined || change.family === filters.family) &&
