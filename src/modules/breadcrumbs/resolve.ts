@@ -96,6 +96,34 @@ export function resolveVisit(
 }
 
 /**
+ * Whether a branch of a breadcrumb, or of one that it leads over, has a Location that `isThere`
+ * accepts. It asks nothing of the visitor, so the branch may be for others.
+ */
+export function mayLeadTo(
+  reads: RuleReader,
+  start: BreadcrumbStart,
+  visit: BreadcrumbVisit,
+  isThere: (location: string) => boolean,
+): boolean {
+  const keys = new Set<string>();
+  const mayLead = ({ stored, capture }: BreadcrumbStart): boolean => {
+    const { when, otherwise, forwardQuery } = breadcrumbOf(stored);
+    return [...when, otherwise].some(({ answer }) => {
+      if (answer.kind === 'redirect') {
+        const location = locationOf(answer.target, targetVisit(visit, capture), forwardQuery);
+        return location !== undefined && isThere(location);
+      }
+      if (answer.kind !== 'key' || keys.has(answer.key)) return false;
+      keys.add(answer.key);
+      const next = breadcrumbStart(reads, answer.key, visit);
+      // One that leads over more keys than a visit does is not followed: it may lead anywhere.
+      return next !== undefined && (keys.size > breadcrumbHopsMax || mayLead(next));
+    });
+  };
+  return mayLead(start);
+}
+
+/**
  * The breadcrumb of a key, as a visit finds it: that of `/was/*` for the key `/was/x`, too.
  * Undefined without one.
  */

@@ -103,5 +103,5 @@ interface StateContext {
   readonly memory: () => MemoryUse;
   readonly hostStates: () => readonly TableHostState[];
   readonly rowChecks: () => readonly RowCheckProgress[];
-  readonly tasks: () => readonly TaskState[];
+  readonly tasks: () => Promise<readonly TaskState[]>;
 }

@@ -30,6 +30,7 @@ import { readSeries } from '../../../modules/status/series-recorder.ts';
 import { createFetcher, withOwnFields, withUsers } from '../../../modules/proxy/fetcher.ts';
 import { withCompression } from '../../../modules/proxy/response-compression.ts';
 import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
+import { notFoundPage } from '../../../core/pipeline/failures.ts';
 import type { SiteParts } from '../../../core/pipeline/site.ts';
 import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
@@ -90,6 +91,8 @@ export function composeParts(
     },
     ...given,
     locationOf: (address) => visitors.locationOf(address),
+    notFoundPage: (site, failure, request) =>
+      notFoundPage({ log: context.logs.log, newId }, site, { failure, request }),
     namesOrigin: (origin) => namesOrigin(config, origin),
     anonymousWrites: callers.anonymousWrites,
     keyUses: callers.keyUses,

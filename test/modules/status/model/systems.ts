@@ -189,7 +189,7 @@ function composed(
       memory: () => memoryUse([]),
       hostStates: () => [],
       rowChecks: () => [],
-      tasks: () => [],
+      tasks: () => Promise.resolve([]),
       spans: new SpanCounts({ log: silentLog, now: Date.now }),
     },
   });
