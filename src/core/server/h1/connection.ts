@@ -219,8 +219,8 @@ export class Connection {
   }
 
   /**
-   * Whether the first request takes too long, at a time in milliseconds. Node's server does not have
-   * the connection before its parser has to read: until then, it may become one of HTTP/2.
+   * Whether the first request takes too long, at a time in milliseconds. Node's server does not
+   * have the connection before its parser has to read: until then, it may become one of HTTP/2.
    */
   isFirstLate(nowMs: number): boolean {
     if (this.isParsed || this.newest !== undefined || this.reader !== 'http') return false;
