@@ -217,7 +217,7 @@ export class Responder {
     const isHead = exchange.head.method === 'HEAD' && reply.body.kind !== 'none';
     if (isHead) await discard(reply);
     try {
-      return await exchange.respond(isHead ? { ...reply, body: noBody } : reply);
+      return await exchange.respond(isHead ? { ...reply, body: noBody } : reply, this.address);
     } catch (error) {
       await discard(reply);
       throw error;
