@@ -86,8 +86,8 @@ function recordLine(reads: RecordReads, seq: number, upTo: number): string | und
 
 /**
  * The rows of the log as lines, each as in a history (docs/design/history.md#history-rows) with the
- * family and id of its record and the name of its author, as they are when the iteration starts. The hashes of keys and the
- * secrets of hooks are left out.
+ * family and id of its record and the name of its author, as they are when the iteration starts.
+ * The hashes of keys and the secrets of hooks are left out.
  */
 export function* exportedHistory(
   reads: HistoryReads,
