@@ -323,8 +323,8 @@ function callOfCommand({ server }: Config): Parameters<typeof writtenProblems>[2
 }
 
 /**
- * Shows the progress of an import; on a failure, says first how much was imported. `problemsOf` is
- * asked about the first records, once all are written.
+ * Shows the progress of an import; on a failure, says first how much was imported. `problemsOf`
+ * gets the first records, once all are written.
  */
 async function follow(
   steps: AsyncIterable<ImportStep>,
