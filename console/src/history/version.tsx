@@ -116,7 +116,7 @@ function RenderedDifference({
   ];
   const sides = places.flatMap(({ title, rule, asOf }) => {
     const { path, origin } = rule ?? {};
-    if (typeof path !== 'string' || !path.startsWith('/') || path.endsWith('*')) return [];
+    if (typeof path !== 'string' || !path.startsWith('/') || path.includes('*')) return [];
     const place = { origin: typeof origin === 'string' ? origin : '*', path, asOf };
     return [<Rendered key={title} title={title} place={place} />];
   });
