@@ -47,8 +47,9 @@ export interface CompressiblePage {
 
 /**
  * Compresses pages in memory, once for each coding that clients prefer. No request waits for it:
- * requests get the variants that exist at that time. It compresses one page at a time, in turns that
- * clients share, so that the thread pool stays free for files. It never compresses a page without a request.
+ * requests get the variants that exist at that time. It compresses one page at a time, in turns
+ * that clients share, so that the thread pool stays free for files. It never compresses a page
+ * without a request.
  */
 export interface PageCompressor {
   /** Makes a page ready to be sent. */
