@@ -57,6 +57,7 @@ export interface ParsedIni {
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
   readonly tables: readonly ParsedSection<'table.<name>'>[];
+  readonly eventTypes: readonly ParsedSection<'event.<name>'>[];
   readonly webhook: ParsedSection<'webhook'>;
   readonly node: ParsedSection<'node'>;
   readonly cluster: ParsedSection<'cluster'>;
@@ -143,6 +144,7 @@ export function parseIni(
     auth: one('auth'),
     engines: all('engine.<name>'),
     tables: all('table.<name>'),
+    eventTypes: all('event.<name>'),
     webhook: one('webhook'),
     node: one('node'),
     cluster: one('cluster'),
