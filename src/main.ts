@@ -25,6 +25,8 @@ export interface Waymark {
   drain(graceMs: number, signal: AbortSignal): Promise<void>;
 }
 
+type StartOptions = Pick<ServingOptions, 'hasFastPath' | 'docsFolder' | 'tasks'>;
+
 /**
  * Starts the server. Rejects with a Failure, and leaves nothing open, if the data folder is in use,
  * locked or not Waymark's, a port is taken, or the rules to import have mistakes.
@@ -32,10 +34,10 @@ export interface Waymark {
 export async function startWaymark(
   config: Config,
   logs: Logs,
-  given: FolderOptions & PortOptions & Pick<ServingOptions, 'hasFastPath' | 'docsFolder'> = {},
+  given: FolderOptions & PortOptions & StartOptions = {},
 ): Promise<Waymark> {
-  const { hasFastPath = true, docsFolder, predecessor, signal, ...ports } = given;
-  const tasks = backgroundTasks(logs);
+  const { hasFastPath = true, docsFolder, predecessor, signal, ...others } = given;
+  const { tasks = backgroundTasks(logs), ...ports } = others;
   const prepared = await prepareData(config, logs, { predecessor, signal, tasks });
   try {
     const { store, notices } = prepared;

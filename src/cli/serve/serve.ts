@@ -15,14 +15,16 @@ import { type Logs, createLogs, reasonOf, silentLog } from '../../core/report/lo
 import { Certificates } from '../../core/server/tls/certificates.ts';
 import { now } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { type Waymark, startWaymark } from '../../main.ts';
+import { startWaymark } from '../../main.ts';
 import { LogRotation } from '../../modules/logs/log-rotation.ts';
 import { openSyslog } from '../../modules/logs/syslog.ts';
 import { type DefineCommand, type Terminal, UsageError } from '../command.ts';
 import { stopGraceMs } from '../limits.ts';
 import { openData } from '../open-data.ts';
 import { configOption, readWholeConfig, requireConfigFile } from '../options.ts';
+import type { ProcessState } from '../../core/background/tasks.ts';
 import { backgroundTasks } from './assembly/background.ts';
+import { type ConfigResults, configurationWatch } from './configuration-watch.ts';
 import { makeFirstKey } from './assembly/first-start.ts';
 import { prepareData } from './assembly/prepare-data.ts';
 import { type RunningServer, startServing } from './assembly/serving-process.ts';
@@ -205,32 +207,36 @@ async function serveAlone(context: LeadingContext): Promise<number | 'copied'> {
   const { config, logs, manager } = context;
   const { predecessor, sockets: inherited } = context.inheritance;
   const signals = handleSignals(context);
-  const given = { predecessor, inherited, signal: signals.stopping };
+  const tasks = backgroundTasks(logs);
+  const given = { predecessor, inherited, tasks, signal: signals.stopping };
   const waymark = await startWaymark(config, logs, given);
   const rotation = rotateLogs(logs);
-  const ended = new AbortController();
   const watch = Promise.withResolvers<undefined>();
-  const changes = configChanges(context, ended.signal, () => {
-    watch.resolve(undefined);
-  });
-  const reloading = reloadOnChange(changes, waymark, logs);
+  const reloading = tasks.start(
+    configurationWatch({
+      ...{ config, results: configChanges(context) },
+      reload: (result) => {
+        waymark.reload(result);
+      },
+      began: () => {
+        watch.resolve(undefined);
+      },
+    }),
+  );
   // The watch needs file descriptors, which visitors may take as soon as they know of the server.
-  await Promise.race([watch.promise, reloading]);
+  await Promise.race([watch.promise, reloading.over]);
   await announceStart(waymark, context);
   await announceServing(context);
   const end = await endOf(signals, context, waymark.copied);
   if (end === 'replaced') {
     manager.leave();
-    ended.abort();
-    await rotation.stop();
+    await Promise.all([reloading.stop(), rotation.stop()]);
     await waymark.drain(drainMsMax, signals.stopping);
   } else {
     if (end === 'stopped') await manager.stopping();
     logStopping(logs);
-    ended.abort();
   }
-  const { cut } = await waymark.stop(stopGraceMs);
-  await reloading;
+  const [{ cut }] = await Promise.all([waymark.stop(stopGraceMs), reloading.stop()]);
   await rotation.stop();
   signals.ignore();
   logStopped(logs, cut);
@@ -271,7 +277,6 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
     const isOwn = config.node.central === undefined;
     const firstKey = isOwn ? await makeFirstKey(prepared.store) : undefined;
     await announceStart({ addresses, firstKey }, context);
-    const ended = new AbortController();
     const rotation = rotateLogs(logs, () => {
       workers.reopenLogs();
     });
@@ -283,12 +288,12 @@ async function leadWorkers(context: LeadingContext): Promise<number | 'copied'> 
       pending = pendingAfter(pending, result, current);
       workers.reload(result);
     };
-    const reloading = reloadOnChange(configChanges(context, ended.signal), { reload }, logs);
+    const reloading = tasks.start(
+      configurationWatch({ config, results: configChanges(context), reload }),
+    );
     await announceServing(context);
     const end = await endOf(signals, context, prepared.copied);
-    ended.abort();
-    await reloading;
-    await rotation.stop();
+    await Promise.all([reloading.stop(), rotation.stop()]);
     if (end === 'replaced') {
       manager.leave();
       prepared.handOver();
@@ -439,7 +444,9 @@ async function serveUntil(
   const isPrimary = terminal.env.WAYMARK_WORKER === '1';
   let running: RunningServer | undefined = undefined;
   const drainRequested = Promise.withResolvers<true>();
-  const metrics = new WorkerMetrics({ send: sendToLeader, own: () => running?.metrics() ?? [] });
+  const tasks = backgroundTasks(logs);
+  const own = (): ProcessState => running?.metrics() ?? { metrics: [], tasks: [] };
+  const metrics = new WorkerMetrics({ send: sendToLeader, own });
   const tokens = new WorkerTokens(sendToLeader);
   process.on('message', (message: LeaderMessage) => {
     if (message.kind === 'reopen-logs') logs.reopen();
@@ -455,6 +462,7 @@ async function serveUntil(
   running = await startServing(config, logs, {
     store,
     notices,
+    tasks,
     isPrimary,
     gather: () => metrics.gather(),
     takeToken: (order) => tokens.take(order),
@@ -471,20 +479,31 @@ async function serveUntil(
     ports: { inherited: leader.sockets, isWorker: true },
   });
   sendToLeader({ kind: 'serving', addresses: running.addresses });
-  const reloading = reloadOnChange(leader.results(), running, logs);
+  const serving = running;
+  const reloading = tasks.start(
+    configurationWatch({
+      config,
+      results: () => leader.results(),
+      reload: (result) => {
+        serving.reload(result);
+      },
+    }),
+  );
   const isDraining = await Promise.race([stopRequested, drainRequested.promise]);
-  if (isDraining === true) {
-    const stopped = new AbortController();
-    void stopRequested.then(() => {
-      stopped.abort();
-    });
-    await running.drain(drainMsMax, stopped.signal);
-  }
+  if (isDraining === true) await drainUntil(stopRequested, running);
   await leader.end();
   metrics.freeze();
+  await reloading.over;
   const cut = await running.stop(stopGraceMs);
-  await reloading;
   sendToLeader({ kind: 'stopped', cut });
+}
+
+async function drainUntil(stopRequested: Promise<void>, running: RunningServer): Promise<void> {
+  const stopped = new AbortController();
+  void stopRequested.then(() => {
+    stopped.abort();
+  });
+  await running.drain(drainMsMax, stopped.signal);
 }
 
 function logStopping({ log }: Logs): void {
@@ -498,39 +517,14 @@ function logStopped({ log }: Logs, cut: number): void {
   );
 }
 
-type ConfigResults = AsyncIterable<ConfigResult> | Iterable<ConfigResult>;
-
-/**
- * The configuration after each change of the ini file, until the signal aborts; none without one.
- */
-function configChanges(
-  { file, config, terminal, settings = {} }: ServeContext,
-  signal: AbortSignal,
-  watching?: () => void,
-): ConfigResults {
-  if (isServer(file)) return [];
+/** The configuration after each change of the ini file; none without one. */
+function configChanges({ file, terminal, settings = {} }: ServeContext): ConfigResults {
+  if (isServer(file)) return () => [];
   const isServed = isFolder(file);
   const read = () =>
     terminal.readConfig(file, isServed ? { folder: settings } : { isReload: true });
-  const current: ConfigResult = { ok: true, config };
   const ini = isServed ? undefined : file;
-  return watchConfig({ file: ini, current, read, now, signal, ...(watching && { watching }) });
-}
-
-/** Reloads the server with each result. */
-async function reloadOnChange(
-  results: ConfigResults,
-  serving: Pick<Waymark, 'reload'>,
-  logs: Logs,
-): Promise<void> {
-  try {
-    for await (const result of results) serving.reload(result);
-  } catch (error) {
-    logs.log.error(
-      { err: error },
-      'The system cannot watch the ini file any longer: restart the server to read changes.',
-    );
-  }
+  return (given) => watchConfig({ ...given, file: ini, read, now });
 }
 
 /** The signals of a serving process. */

@@ -1,7 +1,7 @@
 import { deserialize, serialize } from 'node:v8';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 import type { Taken, TokenOrder } from '../../core/fair/token-buckets.ts';
-import type { Metric, ProcessMetrics } from '../../core/report/metrics.ts';
+import type { ProcessState } from '../../core/background/tasks.ts';
 import { isCidr, parseCidr } from '../../core/values/network/cidr.ts';
 import type { AccessRows } from '../../modules/status/live-access.ts';
 import type { ListeningSocket } from './inherited-sockets.ts';
@@ -57,7 +57,7 @@ export type MetricsFromWorker =
   | {
       readonly kind: 'own-metrics';
       readonly request: number;
-      readonly metrics: readonly Metric[];
+      readonly own: ProcessState;
     };
 
 /** Messages of the leading process about metrics: a request to each worker, and the answer. */
@@ -66,7 +66,7 @@ export type MetricsFromLeader =
   | {
       readonly kind: 'all-metrics';
       readonly request: number;
-      readonly processes: readonly ProcessMetrics[];
+      readonly processes: readonly ProcessState[];
     };
 
 /** A worker asks for a token of a rate (`[rate.<name>]`); the leading process has the buckets. */

@@ -1,11 +1,11 @@
 import type { Worker } from 'node:cluster';
+import type { BackgroundTasks, ProcessState } from '../../core/background/tasks.ts';
 import {
   type Taken,
   TokenBuckets,
   type TokenCounter,
   type TokenOrder,
 } from '../../core/fair/token-buckets.ts';
-import type { Metric, ProcessMetrics } from '../../core/report/metrics.ts';
 import {
   type CountedByLeader,
   type CountedByWorker,
@@ -87,9 +87,15 @@ export class WorkerTokens {
 /** How long a process waits for the metrics of the others that share its port. */
 const metricsWaitMs = 1_000;
 
-/** The part of the leading process: collects the metrics of all workers. */
+/** The part of the leading process: collects the metrics of all processes. */
 export class LeaderMetrics {
-  readonly #pending = new PendingReplies<readonly Metric[]>();
+  readonly #pending = new PendingReplies<ProcessState>();
+  readonly #tasks: Pick<BackgroundTasks, 'metrics' | 'states'>;
+
+  /** `tasks` are those of the leading process itself. */
+  constructor(tasks: Pick<BackgroundTasks, 'metrics' | 'states'>) {
+    this.#tasks = tasks;
+  }
 
   /**
    * Handles a message of a worker about metrics; `workers` are all running workers with their
@@ -101,16 +107,18 @@ export class LeaderMetrics {
     workers: ReadonlyMap<Worker, number>,
   ): Promise<void> {
     if (message.kind === 'own-metrics') {
-      this.#pending.resolve(message.request, message.metrics);
+      this.#pending.resolve(message.request, message.own);
       return;
     }
     const replies = [...workers].map(async ([worker, number]) => {
-      const metrics = await this.#pending.request((request) => {
+      const own = await this.#pending.request((request) => {
         sendToWorker(worker, { kind: 'get-metrics', request });
       }, metricsWaitMs);
-      return metrics === undefined ? [] : [{ name: `worker-${number}`, metrics }];
+      return own === undefined ? [] : [{ ...own, name: `worker-${number}` }];
     });
-    const processes = (await Promise.all(replies)).flat();
+    const tasks = this.#tasks;
+    const leader = { name: 'leader', metrics: tasks.metrics(), tasks: tasks.states() };
+    const processes = [...(await Promise.all(replies)).flat(), leader];
     sendToWorker(from, { kind: 'all-metrics', request: message.request, processes });
   }
 }
@@ -121,13 +129,13 @@ function sendToWorker(worker: Worker, message: MetricsFromLeader): void {
 
 /** The part of a worker: requests the metrics of all processes from the leading one. */
 export class WorkerMetrics {
-  readonly #pending = new PendingReplies<readonly ProcessMetrics[]>();
+  readonly #pending = new PendingReplies<readonly ProcessState[]>();
   readonly #send: (message: MetricsFromWorker) => void;
-  #own: () => readonly Metric[];
+  #own: () => ProcessState;
 
   constructor(parts: {
     readonly send: (message: MetricsFromWorker) => void;
-    readonly own: () => readonly Metric[];
+    readonly own: () => ProcessState;
   }) {
     this.#send = parts.send;
     this.#own = parts.own;
@@ -142,11 +150,11 @@ export class WorkerMetrics {
   /**
    * Resolves to the metrics of all processes, or only its own if the leading one does not reply.
    */
-  async gather(): Promise<readonly ProcessMetrics[]> {
+  async gather(): Promise<readonly ProcessState[]> {
     const all = await this.#pending.request((request) => {
       this.#send({ kind: 'get-all-metrics', request });
     }, 2 * metricsWaitMs);
-    return all ?? [{ metrics: this.#own() }];
+    return all ?? [this.#own()];
   }
 
   /** Handles a message of the leading process about metrics. */
@@ -154,7 +162,7 @@ export class WorkerMetrics {
     if (message.kind === 'all-metrics') {
       this.#pending.resolve(message.request, message.processes);
     } else {
-      this.#send({ kind: 'own-metrics', request: message.request, metrics: this.#own() });
+      this.#send({ kind: 'own-metrics', request: message.request, own: this.#own() });
     }
   }
 }

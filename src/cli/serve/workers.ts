@@ -92,7 +92,7 @@ export class Workers {
   readonly #currentConfig: () => CurrentConfig;
   /** The running workers with their numbers. */
   readonly #running = new Map<Worker, number>();
-  readonly #metrics = new LeaderMetrics();
+  readonly #metrics: LeaderMetrics;
   readonly #access = new LeaderAccess();
   readonly #tokens = new LeaderTokens();
   readonly #ticketKey = new TicketKey();
@@ -111,10 +111,11 @@ export class Workers {
   /** `args` is the command line of a worker; `currentConfig` returns the configuration in use. */
   constructor(
     args: readonly string[],
-    { log, tasks }: { readonly log: Log; readonly tasks: Pick<BackgroundTasks, 'start'> },
+    { log, tasks }: { readonly log: Log; readonly tasks: BackgroundTasks },
     currentConfig: () => CurrentConfig,
   ) {
     this.#log = log;
+    this.#metrics = new LeaderMetrics(tasks);
     this.#rotation = tasks.start(this.#ticketKey.rotation());
     this.#currentConfig = currentConfig;
     this.#ticketKey.follow((key) => {

@@ -1,5 +1,5 @@
 import { reasonOf, type Log } from '../report/log.ts';
-import type { Metric } from '../report/metrics.ts';
+import type { Metric, ProcessMetrics } from '../report/metrics.ts';
 import { Failure } from '../values/failure.ts';
 import { pause, retryUntilAborted } from './retry-loop.ts';
 
@@ -42,6 +42,11 @@ export interface TaskState {
   readonly problem: string | null;
   /** ISO 8601, UTC. */
   readonly next: string | null;
+}
+
+/** The metrics and the tasks of one process. */
+export interface ProcessState extends ProcessMetrics {
+  readonly tasks: readonly TaskState[];
 }
 
 interface TasksParts {
@@ -213,6 +218,16 @@ export class BackgroundTasks {
     await Promise.race([over, late]);
     ended.abort();
   }
+}
+
+/** The tasks of several processes, a line for each name: that of the one with the most errors. */
+export function joinedStates(all: Iterable<TaskState>): readonly TaskState[] {
+  const byName = new Map<string, TaskState>();
+  for (const one of all) {
+    const known = byName.get(one.task);
+    if (known === undefined || one.failures > known.failures) byName.set(one.task, one);
+  }
+  return [...byName.values()];
 }
 
 /** Does the same at the beginning and then at intervals. Its errors are those of the task. */

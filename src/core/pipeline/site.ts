@@ -32,7 +32,7 @@ import { rulesAtTime, type RuleReader } from '../../modules/rules/valid-rules.ts
 import { candidatesFor } from '../../modules/rules/matcher.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from './source.ts';
 import { diskSource, fallbackSource, hasFile } from '../../modules/files/disk-sources.ts';
-import type { Disk, FailedRequest } from '../../modules/files/disk.ts';
+import type { Disk } from '../../modules/files/disk.ts';
 import {
   explainRuleAccess,
   guardedPrecedence,
@@ -46,7 +46,7 @@ import {
 } from '../../modules/access/guarded.ts';
 import { precedenceOf, type Precedence } from './precedence.ts';
 import type { MountRedirects, RedirectsOfSite } from '../../modules/redirects/redirect-lists.ts';
-import { redirectSource } from '../../modules/redirects/redirect-source.ts';
+import { answersOther, redirectSource } from '../../modules/redirects/redirect-source.ts';
 import { rewriteSource, type Rewriter } from '../../modules/redirects/rewrite-source.ts';
 import { failureOf, fetchedSource, storedSource } from '../../modules/rules/pages/rule-sources.ts';
 import { withSlashRedirect } from './single-slashes.ts';
@@ -94,8 +94,6 @@ export interface Site extends SiteAccess {
   forwardsUpgrade(
     request: Pick<ContentRequest, keyof RequestTarget | 'method' | 'fields'>,
   ): boolean;
-  /** The site's own error page for a failure, with its status; undefined if it has none. */
-  errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
 }
 
 /** Creates a site. */
@@ -224,10 +222,14 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
     precedenceOf(() => content),
   );
   const behind = rewriter.isEmpty ? content : [rewriteSource(rewriter, contentOrder), ...content];
-  const lists = [
-    ...redirects.map((listFor) => listFor((page) => hasPage(contentOrder, page))),
-    ...mountRedirects.flatMap(({ forced }) => forced ?? []),
-  ];
+  const forced = mountRedirects.flatMap(({ forced: list }) => list ?? []);
+  const answering = {
+    ...{ rules, content: inside, others },
+    before: [...redirects.map((listFor) => listFor(() => false)), ...forced],
+  };
+  const hasPage = (other: PageRequest, request: PageRequest): boolean =>
+    answersOther(answering, other, request);
+  const lists = [...redirects.map((listFor) => listFor(hasPage)), ...forced];
   const redirecting = redirectSource({
     ...{ name: 'redirect', lists },
     after: precedenceOf(() => behind),
@@ -240,12 +242,6 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
     // files and rewrites depend on the URL alone.
     notFound: ({ method }) => notFoundReply(method, lists.length + others.length === 0),
   };
-}
-
-/** Whether a path has content, and is not redirected itself. */
-function hasPage(content: Precedence, request: PageRequest): boolean {
-  const { winner } = content.explain(request, 0);
-  return winner !== null && !(winner.status !== null && winner.status > 299 && winner.status < 400);
 }
 
 /** Site.forwardsUpgrade. */

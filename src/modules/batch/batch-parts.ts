@@ -9,7 +9,7 @@ import { builtInEngines } from '../rules/rule.ts';
 import type { RuleParts } from '../rules/operations/rule-family.ts';
 import type { RowParts } from '../tables/rows/row-family.ts';
 import type { TableParts } from '../tables/operations/table-family.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import { type DeclaredEventType, createEventTypes } from '../webhooks/event-types.ts';
 import type { EventParts } from '../webhooks/operations/events.ts';
 import type { HookParts } from '../webhooks/operations/hook-family.ts';

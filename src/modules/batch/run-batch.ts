@@ -6,7 +6,7 @@ import { findClaim } from '../../core/operations/records/idempotency.ts';
 import { Failure, failureFrom, type Problem } from '../../core/values/failure.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
 import { unknownAddress } from '../../core/values/network/peer.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Caller } from '../../core/values/key.ts';
 import { draftStore, openDraftNamed } from '../drafts/log/draft-store.ts';

@@ -7,7 +7,11 @@ import type {
   ExplainedSource,
   Explanation,
 } from '../../core/pipeline/explanation.ts';
-import { type ExplainedReply, replyOrFailure } from '../../core/pipeline/source.ts';
+import {
+  type ExpectedReply,
+  type ExplainedReply,
+  replyOrFailure,
+} from '../../core/pipeline/source.ts';
 import { explainCandidates, explainSilent } from '../rules/find.ts';
 import { type StoredRule, isValidAt, unmatchableOrigin } from '../rules/rule.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
@@ -23,8 +27,8 @@ import {
 
 /**
  * Explains a resolve rule: its branches, and the look-ups of the keys that it leads over. The id is
- * that of the rule that decides. The visitor must be prepared. Adds the rules that it leads over to
- * `steps`.
+ * that of the rule that decides; the status is null if the visitor has not been prepared. Adds the
+ * rules that it leads over to `steps`.
  */
 export function explainHops(
   rules: RuleReader,
@@ -34,7 +38,7 @@ export function explainHops(
 ): ExplainedReply {
   const outcome = replyOrFailure(() => {
     const resolved = resolveVisit(rules, start, visit, steps);
-    if (resolved instanceof Promise) throw new TypeError('the visitor has not been prepared');
+    if (resolved instanceof Promise) return resolvedLater(resolved);
     const { status, target, hops } = resolved;
     const fields = hops.flatMap(({ branch: { name, answer } }) =>
       answer.fields === undefined ? [] : [`${name} changes ${answer.fields.names.join(', ')}.`],
@@ -56,6 +60,12 @@ export function explainHops(
     branches: steps[0] === undefined ? [] : branchesOf(steps[0].breadcrumb, steps[0]),
     hops: [...over, ...missed],
   };
+}
+
+/** The outcome of a rule whose conditions need facts about the visitor that take time. */
+function resolvedLater(resolving: Promise<unknown>): ExpectedReply {
+  resolving.catch(() => undefined);
+  return { status: null, notes: ['It depends on facts about the visitor that are not known yet.'] };
 }
 
 /**

@@ -8,13 +8,8 @@ import {
   joinedDependencies,
 } from '../../core/pipeline/conditions/when.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { isWildcardPath } from '../../core/values/path.ts';
-import {
-  type CandidateReads,
-  candidatesFor,
-  captureOf,
-  sortByPrecedence,
-} from '../rules/matcher.ts';
+import { capturedPart, isWildcardPath } from '../../core/values/path.ts';
+import { type CandidateReads, candidatesFor, sortByPrecedence } from '../rules/matcher.ts';
 import type { Candidate, Resolution, StoredRule } from '../rules/rule.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
 import {
@@ -96,6 +91,34 @@ export function resolveVisit(
 }
 
 /**
+ * Whether a branch of a breadcrumb, or of one that it leads over, has a Location that `isThere`
+ * accepts. It asks nothing of the visitor, so the branch may be for others.
+ */
+export function mayLeadTo(
+  reads: RuleReader,
+  start: BreadcrumbStart,
+  visit: BreadcrumbVisit,
+  isThere: (location: string) => boolean,
+): boolean {
+  const keys = new Set<string>();
+  const mayLead = ({ stored, capture }: BreadcrumbStart): boolean => {
+    const { when, otherwise, forwardQuery } = breadcrumbOf(stored);
+    return [...when, otherwise].some(({ answer }) => {
+      if (answer.kind === 'redirect') {
+        const location = locationOf(answer.target, targetVisit(visit, capture), forwardQuery);
+        return location !== undefined && isThere(location);
+      }
+      if (answer.kind !== 'key' || keys.has(answer.key)) return false;
+      keys.add(answer.key);
+      const next = breadcrumbStart(reads, answer.key, visit);
+      // One that leads over more keys than a visit does is not followed: it may lead anywhere.
+      return next !== undefined && (keys.size > breadcrumbHopsMax || mayLead(next));
+    });
+  };
+  return mayLead(start);
+}
+
+/**
  * The breadcrumb of a key, as a visit finds it: that of `/was/*` for the key `/was/x`, too.
  * Undefined without one.
  */
@@ -108,7 +131,7 @@ export function breadcrumbStart(
   const stored = winner && reads.ruleOf(winner);
   if (stored === undefined) return undefined;
   const { path } = stored.rule;
-  return { stored, capture: path === key ? undefined : captureOf(path, key) };
+  return { stored, capture: path === key ? undefined : capturedPart(path, key) };
 }
 
 /** The resolve rules of a key by precedence: the first one is the breadcrumb. */

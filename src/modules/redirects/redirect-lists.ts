@@ -30,8 +30,13 @@ export type RedirectList = (request: PageRequest) => Iterable<RedirectCandidate>
 
 const everyone = { line: undefined, countries: [], languages: [] } as const;
 
-/** Makes a list of redirects for a site; `hasPage` tells whether its content answers a path. */
-export type RedirectsOfSite = (hasPage: (request: PageRequest) => boolean) => RedirectList;
+/**
+ * Makes a list of redirects for a site; `hasPage` tells whether the site answers another path of a
+ * request, and does not lead back to the request.
+ */
+export type RedirectsOfSite = (
+  hasPage: (other: PageRequest, request: PageRequest) => boolean,
+) => RedirectList;
 
 /** Prepares the redirects of a section of the ini file. */
 export function configuredRedirects(config: RedirectConfig): RedirectsOfSite {
@@ -58,7 +63,7 @@ export function configuredRedirects(config: RedirectConfig): RedirectsOfSite {
     const other = trailingSlash === 'on' ? withFinalSlash(request) : withoutFinalSlash(request);
     if (other === undefined || !applies(request) || !isRead(request.method)) return [];
     const target = { ...request, ...other };
-    if (!hasPage(target)) return [];
+    if (!hasPage(target, request)) return [];
     // A reference that begins with two slashes would name a host (RFC 3986 §4.2).
     const base = other.sentPath.startsWith('//') ? request.origin : '';
     return [{ ...place, location: sentUrlOf({ ...target, origin: base }) }];

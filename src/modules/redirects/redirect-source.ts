@@ -17,7 +17,10 @@ import {
   readOnlyReply,
 } from '../../core/pipeline/source.ts';
 import { canonicalPath, requestPathOf } from '../../core/values/path.ts';
+import { mayLeadTo } from '../breadcrumbs/resolve.ts';
+import { findRule } from '../rules/find.ts';
 import { explainCandidatesMax } from '../rules/limits.ts';
+import type { RuleReader } from '../rules/valid-rules.ts';
 import type { RedirectCandidate, RedirectList } from './redirect-lists.ts';
 
 /** What answers a request that no redirect answers, and what a path inside the server. */
@@ -76,6 +79,52 @@ const earlier: LossReason = {
   code: 'earlier_redirect',
   says: 'A redirect before it applies.',
 };
+
+/** What answers a path, for redirects that depend on that. */
+interface AnsweringParts {
+  readonly rules: RuleReader;
+  /** The redirects before content, without those that depend on what answers a path. */
+  readonly before: readonly RedirectList[];
+  /** Files, page rules, and the fallback of a mount. */
+  readonly content: Precedence;
+  /** The redirects between page rules and the fallback. */
+  readonly others: readonly RedirectList[];
+}
+
+/**
+ * Whether a path has a page or leads on to another one, but not back to the request: a mount
+ * redirects to the other form of its own paths. Whatever depends on the visitor may hold.
+ */
+export function answersOther(
+  { rules, before, content, others }: AnsweringParts,
+  other: PageRequest,
+  request: PageRequest,
+): boolean {
+  const isBack = (location: string): boolean => isAt(location, request);
+  const leadsOn = (found: readonly RedirectCandidate[]): boolean =>
+    found.every(({ location }) => !isBack(location));
+  const early = candidatesFor(before, other);
+  if (early.length > 0) return leadsOn(early);
+  const { winner } = content.explain(other, 0);
+  if (winner === null || winner.source === 'fallback') {
+    const late = candidatesFor(others, other);
+    return late.length > 0 ? leadsOn(late) : winner !== null;
+  }
+  if (winner.source === 'stored') {
+    const found = findRule('stored', rules, other);
+    const own = findRule('stored', rules, request);
+    // A rule with a wildcard is no other form of a path that has a rule of its own.
+    if (found?.capture !== undefined && (own ?? found).stored !== found.stored) return false;
+    if (found?.stored.rule.kind === 'resolve') return !mayLeadTo(rules, found, other, isBack);
+  }
+  return winner.status === null || winner.status < 300 || winner.status > 399;
+}
+
+/** Whether a Location leads to the place of a request, whatever its query is. */
+function isAt(location: string, { origin, path }: RequestTarget): boolean {
+  const url = URL.parse(location, origin);
+  return url?.origin === origin && canonicalPath(url.pathname) === path;
+}
 
 /** The redirects that may answer: up to the first one that is for every visitor. */
 function candidatesFor(

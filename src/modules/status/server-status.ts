@@ -220,7 +220,7 @@ interface StatusParts {
    */
   readonly rowChecks: () => readonly RowCheckProgress[];
   /** The work in the background; of one process, if several share the ports. */
-  readonly tasks: () => readonly TaskState[];
+  readonly tasks: () => Promise<readonly TaskState[]>;
   /** The memory of the process that answers: with several workers, of one of them. */
   readonly memory: () => MemoryUse;
 }
@@ -529,7 +529,7 @@ export const serverStatus = defineOperation({
             .map(({ table, index, done, of }) => ({ table, field: index || null, done, of })),
           hosts: status.hosts(),
           row_checks: status.rowChecks(),
-          tasks: status.tasks(),
+          tasks: await status.tasks(),
           keys: status.keys(),
           webhooks: status.webhooks(),
           memory: status.memory(),

@@ -1,4 +1,4 @@
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import { boundsText, isRuleInside, type Bounds } from '../../core/values/bounds.ts';
 import { authorVia, type RevertibleFamily, type ToolUse } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';

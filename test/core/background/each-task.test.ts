@@ -5,7 +5,12 @@ import { join } from 'node:path';
 import { type TestContext, suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
+import {
+  type ConfigResults,
+  configurationWatch,
+} from '../../../src/cli/serve/configuration-watch.ts';
 import type { BackgroundTasks, Task } from '../../../src/core/background/tasks.ts';
+import { watchConfig } from '../../../src/core/config/watch.ts';
 import { createConnector, createDialler } from '../../../src/core/outbound/dialler.ts';
 import { type Log, silentLog } from '../../../src/core/report/log.ts';
 import { Certificates } from '../../../src/core/server/tls/certificates.ts';
@@ -322,6 +327,22 @@ const cases: Readonly<Record<string, Case>> = {
     await authorities.set([{ origin: '*', clientCertificate: file }]);
     // The watch tells about it, with a log that fails the first time.
     await rm(file);
+  },
+  configuration_watch: async (t, { tasks }) => {
+    const folder = await temporaryFolder(t);
+    const file = join(folder, 'server.ini');
+    await writeFile(file, '[server]\n');
+    const config = await readTestConfig(file);
+    const read = () => Promise.resolve({ ok: true, config } as const);
+    const watch = ({ current, signal, watching }: Parameters<ConfigResults>[0]) =>
+      watchConfig({ file, current, read, now: Date.now, signal, watching });
+    let isBroken = true;
+    const results: ConfigResults = (given) => {
+      if (!isBroken) return watch(given);
+      isBroken = false;
+      throw new Error('ENOSPC: no space for another watch');
+    };
+    tasks.start(configurationWatch({ config, results, reload: () => undefined }));
   },
   ticket_key: (_t, { tasks }) => {
     const key = new TicketKey();

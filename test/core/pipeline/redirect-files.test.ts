@@ -4,6 +4,8 @@ import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { ineffectiveSettings } from '../../../src/core/config/warnings.ts';
 import { readTestConfig, startSite } from '../../harness.ts';
+import { httpSource } from '../outbound/sources.ts';
+import { newIssuer } from '../../modules/visitors/issuer.ts';
 import { ask } from '../../modules/files/disk-rig.ts';
 
 const ini = `
@@ -221,4 +223,92 @@ suite('[redirect.<name>] with trailing_slash', () => {
       assert.equal(status, location === undefined ? 200 : 301, `${word} ${target}`);
     }
   });
+
+  test('holds for what leads on, and never leads back', async (t) => {
+    const { origin } = await httpSource(t, (request, response) => response.end(request.url));
+    const leading = (path: string, target: string, more = {}) => ({
+      ...{ path, kind: 'resolve' },
+      enginedata: { target, ...more },
+    });
+    const start = (word: string) =>
+      startSite(t, {
+        ini: `
+[redirect.slash]
+trailing_slash = ${word}
+[redirect.moved]
+path = /moved
+to = /about
+[redirect.back]
+path = /back
+to = /back/
+[disk.site]
+root = site
+redirects = _redirects
+[fetch]
+allow_private = 127.0.0.0/8
+`,
+        files: { 'site/_redirects': '/line /about 302\n/forced /about 302!\n/turn /turn/\n' },
+        rules: [
+          ...pages,
+          leading('/short', 'https://other.example/x'),
+          leading('/key', 'key:other'),
+          leading('other', '/about'),
+          leading('/by-user', '/about', { when: [{ if: { user: 'ann' }, target: '/team/' }] }),
+          leading('/circle', '/circle/'),
+          leading('/variable', 'http://{host}{path}/?x'),
+          leading('/over', 'key:circle'),
+          leading('circle', '/over/'),
+          leading('/sometimes', '/about', {
+            when: [{ if: { country: 'CH' }, target: '/sometimes/' }],
+          }),
+          leading('/was/*', 'https://other.example/{splat}'),
+          leading('/was/own', '/about'),
+          { path: '/fetched', kind: 'content.fetch', enginedata: { source: origin } },
+        ],
+      });
+    const sites = { off: await start('off'), on: await start('on') };
+    for (const [word, target, location] of [
+      ['off', '/short/?x', '/short?x'],
+      ['off', '/key/', '/key'],
+      ['off', '/by-user/', '/by-user'],
+      ['off', '/moved/', '/moved'],
+      ['off', '/line/', '/line'],
+      ['off', '/forced/', '/forced'],
+      ['off', '/fetched/', '/fetched'],
+      ['off', '/was/x/', '/was/x'],
+      ['off', '/short', 'https://other.example/x'],
+      ['off', '/circle/', undefined],
+      ['off', '/variable/', undefined],
+      ['off', '/over/', undefined],
+      ['off', '/sometimes/', undefined],
+      ['off', '/back/', undefined],
+      ['off', '/turn/', undefined],
+      ['on', '/was/x', '/was/x/'],
+      ['on', '/was/own', '/about'],
+      ['on', '/short', 'https://other.example/x'],
+    ] as const) {
+      const { status, fields } = await ask(sites[word].url, target);
+      assert.equal(fields.location, location, `${word} ${target}`);
+      if (location === undefined) assert.equal(status, 404, `${word} ${target}`);
+    }
+  });
+});
+
+test('another spelling of a path leads to a rule that asks who the visitor is', async (t) => {
+  const issuer = await newIssuer('one');
+  const enginedata = { target: '/a', when: [{ if: { user: 'ann' }, target: '/b' }] };
+  const site = await startSite(t, {
+    ini: '[auth]\njwt_jwks = keys.json\n[redirect.slash]\ntrailing_slash = off\n',
+    files: { 'keys.json': JSON.stringify({ keys: [issuer.jwk] }) },
+    rules: [{ path: '/short', kind: 'resolve', enginedata }],
+  });
+  const token = await issuer.sign({ claims: { sub: 'ann' } });
+  for (const [target, status, location] of [
+    ['//short', 308, '/short'],
+    ['/short/', 301, '/short'],
+    ['/short', 302, '/b'],
+  ] as const) {
+    const seen = await ask(site.url, target, { headers: { authorization: `Bearer ${token}` } });
+    assert.deepEqual([seen.status, seen.fields.location], [status, location], target);
+  }
 });

@@ -377,7 +377,7 @@ for (const [transport, open] of Object.entries(transports)) {
       [`${rule}.invalidate`, { confirm: 'used' }, 'conflict'],
       [`${rule}.get`, { origin, path: '/nowhere' }, 'not_found'],
       [`${rule}.get_render`, { origin, path: '/nowhere' }, 'not_found'],
-      [`${rule}.get_content`, { origin, path: '/nowhere' }, 'not_found'],
+      [`${rule}.get_content`, { origin, path: '/svc1/nowhere' }, 'not_found'],
       [`${rule}.get_content`, { origin, path: '/far/x' }, 'bad_gateway'],
       [`${rule}.get_resolve`, { k: 'none' }, 'not_found'],
       [`${rule}.get_resolve`, { k: 'circle' }, 'unprocessable'],

@@ -30,6 +30,7 @@ import { readSeries } from '../../../modules/status/series-recorder.ts';
 import { createFetcher, withOwnFields, withUsers } from '../../../modules/proxy/fetcher.ts';
 import { withCompression } from '../../../modules/proxy/response-compression.ts';
 import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
+import { notFoundPage } from '../../../core/pipeline/failures.ts';
 import type { SiteParts } from '../../../core/pipeline/site.ts';
 import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
@@ -92,6 +93,8 @@ export function composeParts(
     },
     ...given,
     locationOf: (address) => visitors.locationOf(address),
+    notFoundPage: (site, failure, request) =>
+      notFoundPage({ log: context.logs.log, newId }, site, { failure, request }),
     namesOrigin: (origin) => namesOrigin(config, origin),
     anonymousWrites: callers.anonymousWrites,
     keyUses: callers.keyUses,
@@ -248,7 +251,7 @@ export function composeDraftParts(
   const { bodyBytesMax } = config.fetch;
   const fetch = createFetcher({
     ...{ diallers, health, names, checks, bodyBytesMax, statistics, places },
-    via: 'waymark',
+    via: context.ownNames.ofNode,
   });
   const direct = withUsers(withOwnFields(withCompression(fetch, content.compressors.responses)));
   return {

@@ -1,6 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import type { BackgroundTasks, RunningTask, Task } from '../../../core/background/tasks.ts';
+import type {
+  BackgroundTasks,
+  ProcessState,
+  RunningTask,
+  Task,
+} from '../../../core/background/tasks.ts';
 import type { Config, ConfigResult } from '../../../core/config/config.ts';
 import type { ConfigProblem } from '../../../core/config/problem.ts';
 import { configAfterReload, restartNeeded } from '../../../core/config/restart.ts';
@@ -18,9 +23,10 @@ import { createKeyRates } from '../../../core/operations/keys/key-rates.ts';
 import { ServerMetrics } from '../../../core/pipeline/record/server-metrics.ts';
 import { type Log, type Logs, silentLog } from '../../../core/report/log.ts';
 import { type MemoryUse, memoryMetrics, memoryUse } from '../../../core/report/memory-use.ts';
-import type { GatherMetrics, Metric } from '../../../core/report/metrics.ts';
+import type { Metric } from '../../../core/report/metrics.ts';
 import { type PortOptions, type Server, startServer } from '../../../core/server/server.ts';
 import { TicketKey } from '../../../core/server/tls/ticket-key.ts';
+import { ownNamesOf } from '../../../core/outbound/own-names.ts';
 import { type Tls, openTls } from '../../../core/server/tls/tls.ts';
 import { newId, now, uptimeMs } from '../../../core/values/clock.ts';
 import { Failure } from '../../../core/values/failure.ts';
@@ -97,7 +103,7 @@ export interface RunningServer {
   /** See Waymark.reload. */
   reload(result: ConfigResult): void;
   /** The current metrics of this process. */
-  metrics(): readonly Metric[];
+  metrics(): ProcessState;
   /** The access log for clients that read it live. */
   readonly liveAccess: LiveAccess;
   /**
@@ -117,7 +123,7 @@ export interface ServingOptions {
   /** The work in the background of this process; it stops with the server. */
   readonly tasks?: BackgroundTasks;
   readonly isPrimary: boolean;
-  readonly gather?: GatherMetrics;
+  readonly gather?: () => Promise<readonly ProcessState[]>;
   /** The other processes that share the ports. */
   readonly accessPeers?: AccessPeers;
   /** Takes tokens of rates from the buckets of all processes; by default, this is the only one. */
@@ -255,7 +261,7 @@ class ServingProcess implements RunningServer {
     this.#isPrimary = isPrimary;
     this.#spans = new SpanCounts({ log: logs.log, now });
     this.#hasFastPath = hasFastPath;
-    this.#metrics = new ServerMetrics({ store, gather, server: () => this.#server });
+    this.#metrics = new ServerMetrics({ store, gather, tasks, server: () => this.#server });
     this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
     const compressors = createCompressors();
     this.#templates = new TemplateThreads(rendering.modules);
@@ -270,6 +276,10 @@ class ServingProcess implements RunningServer {
     this.#context = {
       ...{ store, logs, version, tasks },
       emit: emitFor(config, logs, store),
+      ownNames: ownNamesOf({
+        ...{ log: store.rowLog.identity().id, node: config.node.name },
+        isRule: (id) => store.rule(id) !== undefined,
+      }),
       content: {
         ...{ publicFiles, consoleFiles, compressors },
         rules: createRuleCache(store, now),
@@ -313,7 +323,7 @@ class ServingProcess implements RunningServer {
       hostStates: () => this.#hosts.states(),
       rowChecks: () => this.#rowChecks.progress(),
       spans: this.#spans,
-      tasks: () => this.#context.tasks.states(),
+      tasks: () => this.#metrics.tasks(),
     };
   }
 
@@ -332,7 +342,7 @@ class ServingProcess implements RunningServer {
     if (ports?.inherited !== undefined && ports.inherited.length > 0) loadForVisitors();
     const { shared } = store;
     const tls = await openTls({
-      ...{ config, log, tasks, shared, ticketKey },
+      ...{ config, log, tasks, shared, ticketKey, via: this.#context.ownNames.ofNode },
       isPrimary: this.#isPrimary,
     });
     this.#tls = tls;
@@ -411,8 +421,8 @@ class ServingProcess implements RunningServer {
     });
   }
 
-  metrics(): readonly Metric[] {
-    return this.#metrics.metrics();
+  metrics(): ProcessState {
+    return this.#metrics.own();
   }
 
   reload(result: ConfigResult): void {

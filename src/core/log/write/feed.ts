@@ -34,6 +34,7 @@ interface Remembered {
 interface Waiting {
   readonly after: number;
   readonly resolve: () => void;
+  readonly reject: (error: unknown) => void;
 }
 
 /**
@@ -86,8 +87,19 @@ export class LogFeed {
     this.#requireOpen();
   }
 
-  /** Wakes the followers that wait for rows which the log now has. */
+  /**
+   * Wakes the followers that wait for rows which the log now has. It never throws: the followers
+   * get the error if the log cannot be read.
+   */
   wake(): void {
+    try {
+      this.#wake();
+    } catch (error) {
+      for (const { reject } of this.#waiting) reject(error);
+    }
+  }
+
+  #wake(): void {
     if (this.#waiting.size === 0) return;
     const newest = this.#reads.seq();
     // Deliveries wait for these changes, too; others only look at the log again.
@@ -127,12 +139,13 @@ export class LogFeed {
   }
 
   async #wait(after: number, signal: AbortSignal): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<undefined>();
+    const { promise, resolve, reject } = Promise.withResolvers<undefined>();
     const waiting: Waiting = {
       after,
       resolve: () => {
         resolve(undefined);
       },
+      reject,
     };
     this.#waiting.add(waiting);
     signal.addEventListener('abort', waiting.resolve, { once: true });

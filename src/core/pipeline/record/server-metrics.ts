@@ -1,11 +1,10 @@
 import {
-  metricsText,
-  processMetrics,
-  singleMetric,
-  type GatherMetrics,
-  type Metric,
-  type ProcessMetrics,
-} from '../../report/metrics.ts';
+  type BackgroundTasks,
+  type ProcessState,
+  type TaskState,
+  joinedStates,
+} from '../../background/tasks.ts';
+import { metricsText, processMetrics, singleMetric, type Metric } from '../../report/metrics.ts';
 import { RequestMetrics } from '../../report/request-metrics.ts';
 import type { Store, StoreCounts } from '../../log/store.ts';
 import type { SharedLimits } from '../../fair/shared-limits.ts';
@@ -19,21 +18,25 @@ export class ServerMetrics {
   readonly requests = new RequestMetrics();
   readonly #store: Pick<Store, 'counts'>;
   readonly #server: () => MetricsSource | undefined;
-  readonly #gather: GatherMetrics;
+  readonly #tasks: Pick<BackgroundTasks, 'states'>;
+  readonly #gather: (() => Promise<readonly ProcessState[]>) | undefined;
   readonly #others: (() => readonly Metric[])[] = [];
 
   /** `gather` collects the metrics of all processes; undefined if there is only this one. */
   constructor({
     store,
     server,
-    gather = () => Promise.resolve([{ metrics: this.metrics() }]),
+    tasks,
+    gather,
   }: {
     readonly store: Pick<Store, 'counts'>;
     readonly server: () => MetricsSource | undefined;
-    readonly gather: GatherMetrics | undefined;
+    readonly tasks: Pick<BackgroundTasks, 'states'>;
+    readonly gather: (() => Promise<readonly ProcessState[]>) | undefined;
   }) {
     this.#store = store;
     this.#server = server;
+    this.#tasks = tasks;
     this.#gather = gather;
   }
 
@@ -53,14 +56,25 @@ export class ServerMetrics {
     ];
   }
 
-  /** The metrics of all processes. */
-  gather(): Promise<readonly ProcessMetrics[]> {
-    return this.#gather();
+  /** The metrics and tasks of this process. */
+  own(): ProcessState {
+    return { metrics: this.metrics(), tasks: this.#tasks.states() };
+  }
+
+  /** The metrics and tasks of all processes. */
+  async gather(): Promise<readonly ProcessState[]> {
+    return (await this.#gather?.()) ?? [this.own()];
+  }
+
+  /** The tasks of all processes. */
+  async tasks(): Promise<readonly TaskState[]> {
+    if (this.#gather === undefined) return this.#tasks.states();
+    return joinedStates((await this.#gather()).flatMap(({ tasks }) => tasks));
   }
 
   /** The metrics of all processes in the text format of Prometheus. */
   async text(): Promise<string> {
-    return metricsText(await this.#gather());
+    return metricsText(await this.gather());
   }
 }
 

@@ -4,7 +4,9 @@ import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Draft } from '../../../../src/core/log/change.ts';
 import type { FeedSlice, RuleChange, Store } from '../../../../src/core/log/store.ts';
-import { feedSliceRowsMax } from '../../../../src/core/log/write/feed.ts';
+import { openDatabases, openEnvironment } from '../../../../src/core/log/databases.ts';
+import { transactSync } from '../../../../src/core/log/environment.ts';
+import { LogFeed, feedSliceRowsMax } from '../../../../src/core/log/write/feed.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, ofOneMachine, scratchStore, startWriter } from '../scratch.ts';
 
@@ -53,6 +55,30 @@ suite('a follower of the log', () => {
     second.abort();
     await waits[1];
     assert.equal(cleared.mock.callCount(), 1);
+  });
+
+  test('gets the error of a look at the log; no timer ends the process', async (t) => {
+    const store = await scratchStore(t);
+    const environment = openEnvironment(await temporaryFolder(t));
+    t.after(() => environment.close());
+    const databases = transactSync(environment, () => openDatabases(environment));
+    let isBroken = false;
+    const failing = {
+      ...databases,
+      meta: new Proxy(databases.meta, {
+        get(meta, name, receiver) {
+          if (isBroken) throw new Error('EIO: the disk');
+          return Reflect.get(meta, name, receiver) as unknown;
+        },
+      }),
+    };
+    const feed = new LogFeed(failing, store);
+    isBroken = true;
+    await assert.rejects(feed.waitForRows(0, never, 1), /EIO: the disk/);
+    // A commit that wakes the followers is acknowledged all the same.
+    const waiting = feed.waitForRows(0, never, 60_000);
+    feed.wake();
+    await assert.rejects(waiting, /EIO: the disk/);
   });
 
   test('gets existing changes, then those that are written while it waits', async (t) => {
