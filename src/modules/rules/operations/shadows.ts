@@ -1,12 +1,17 @@
 import type { Problem } from '../../../core/values/failure.ts';
-import { hasWildcard, requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
+import {
+  canonicalPath,
+  hasWildcard,
+  requestPathOf,
+  type CanonicalPath,
+} from '../../../core/values/path.ts';
 import type { Candidate, Rule } from '../rule.ts';
 import { sortByPrecedence, lossReason } from '../matcher.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import type { Call } from '../../../core/operations/operation.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 
-/** The parts by which shadowProblems finds what hides a rule. */
+/** The parts by which siteProblems finds what else answers. */
 export interface ShadowParts {
   readonly store: Pick<Reads, 'exactRules' | 'wildcardRules'>;
   readonly site: Pick<SiteAccess, 'explain' | 'hasFile'>;
@@ -16,10 +21,51 @@ export interface ShadowParts {
 type ShadowCall = Pick<Call, 'origin' | 'visitor' | 'caller'>;
 
 /**
+ * The problems of a page rule that follow from what else answers on the site: what hides it or is
+ * hidden by it, and a generic page that is missing.
+ */
+export function siteProblems(parts: ShadowParts, rule: Rule, call: ShadowCall): readonly Problem[] {
+  return [...pageProblems(rule, parts, call), ...shadowProblems(parts, rule, call)];
+}
+
+/** Whether siteProblems finds a problem. */
+export function isSiteProblem({ field, reason }: Problem): boolean {
+  return reason === 'shadowed' || (reason === 'no_effect' && field === 'enginedata.page');
+}
+
+/** A generic page at whose path nothing answers that it could show. */
+function pageProblems(
+  { id, kind, origin, content, asset, enginedata }: Rule,
+  { site }: Pick<ShadowParts, 'site'>,
+  call: ShadowCall,
+): readonly Problem[] {
+  const named = enginedata?.page;
+  const isGeneric = kind !== 'content.fetch' && content === undefined && asset === undefined;
+  // A bound key must not learn which pages exist outside of its bounds.
+  if (!isGeneric || typeof named !== 'string' || call.caller.bounds !== undefined) return [];
+  const path = canonicalPath(named);
+  const request = path && {
+    method: 'GET',
+    origin: origin === '*' ? call.origin : origin,
+    ...requestPathOf(path),
+    query: '',
+    fields: {},
+    visitor: call.visitor,
+  };
+  const winner = request && site.explain(request).winner;
+  if ((winner ?? null) !== null && winner?.id !== id) return [];
+  const what = winner?.id === id ? 'only the rule itself' : 'nothing';
+  const message =
+    `enginedata.page has no effect: ${what} answers at ${named}. ` +
+    'The built-in generic page is shown.';
+  return [{ field: 'enginedata.page', reason: 'no_effect', message }];
+}
+
+/**
  * A problem if a file or another rule with the same path hides a page rule from every visitor, or
  * if it hides another rule (docs/design/page-rules.md#invalid-values).
  */
-export function shadowProblems(
+function shadowProblems(
   { store, site }: ShadowParts,
   rule: Rule,
   call: ShadowCall,
