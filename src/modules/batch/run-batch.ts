@@ -155,8 +155,8 @@ async function runAll(
 /** The failure of a batch that has used up its time. */
 function tooSlow(done: number): Failure {
   const message =
-    `The first ${done} operations took ${batchMsMax / 1_000} seconds, in which no other write was ` +
-    'possible. Nothing was written: send them as several batches.';
+    `The first ${done} operations took ${batchMsMax / 1_000} seconds, in which no other write ` +
+    'was possible. Nothing was written: send them as several batches.';
   return new Failure('too_large', message, { field: 'operations' });
 }
 
