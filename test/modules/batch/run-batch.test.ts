@@ -9,6 +9,7 @@ import { scratchStore } from '../../core/log/scratch.ts';
 
 const settings = {
   ...{ base: '', publicUrl: undefined, engines: [], accessNames: [], configuredTables: [] },
+  eventTypes: '[]',
   ...{ allowPrivate: [], webhookAllowPrivate: [], node: { role: 'all', name: 'test' } as const },
 };
 
