@@ -1,3 +1,4 @@
+import { originRank } from '../values/network/origin-pattern.ts';
 import { resolve } from 'node:path';
 import { isUrl, type ListenAddress } from './addresses.ts';
 import type { Certificate, Config, DiskMount, ProxyConfig, TableConfig } from './config.ts';
@@ -198,8 +199,7 @@ function mountsOf(
   }));
   return mounts.toSorted(
     (one, other) =>
-      Number(one.origin === '*') - Number(other.origin === '*') ||
-      other.path.length - one.path.length,
+      originRank(other.origin) - originRank(one.origin) || other.path.length - one.path.length,
   );
 }
 
