@@ -64,6 +64,8 @@ interface DiallerOptions {
    * all the same.
    */
   readonly isHttp2?: boolean;
+  /** The name of this server in Via, of requests that have none; `exchange` adds it to all. */
+  readonly via?: string | undefined;
   /** Called for each connection, with its origin; returns what is called at its end. */
   readonly connected?: (origin: string) => () => void;
 }
@@ -76,7 +78,7 @@ interface DiallerOptions {
  * start.
  */
 export function createDialler(options: DiallerOptions): Dialler {
-  const { connectTimeoutMs, timeoutMs, connected, isHttp2 = false } = options;
+  const { connectTimeoutMs, timeoutMs, connected, via, isHttp2 = false } = options;
   const connect = createConnector(options);
   const clients = createClients({ connect, timeoutMs, isHttp2, connected });
 
@@ -89,7 +91,8 @@ export function createDialler(options: DiallerOptions): Dialler {
   }
 
   return {
-    send(request) {
+    send(given) {
+      const request = hasVia(given.fields) ? given : withVia(given, via);
       // It may break before it is sent. Without a listener, that would end the process.
       request.body?.on('error', () => undefined);
       const first = begin(request, 'pooled');
@@ -109,7 +112,8 @@ export function createDialler(options: DiallerOptions): Dialler {
         return giveUp(failure);
       });
     },
-    exchange(request) {
+    exchange(given) {
+      const request = withVia(given, via);
       const started = new OneShotRequest(request, timeoutMs, (again) => {
         clients.sendHttp1(request, again, 'alone');
       });
@@ -121,6 +125,18 @@ export function createDialler(options: DiallerOptions): Dialler {
       clients.cut();
     },
   };
+}
+
+function hasVia(fields: readonly string[]): boolean {
+  return fields.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'via');
+}
+
+function withVia<T extends { readonly fields: readonly string[] }>(
+  request: T,
+  via: string | undefined,
+): T {
+  if (via === undefined) return request;
+  return { ...request, fields: [...request.fields, 'via', `1.1 ${via}`] };
 }
 
 /** Makes the connector of a dialler alone, for connections that carry another protocol. */

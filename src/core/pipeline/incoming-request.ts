@@ -28,12 +28,14 @@ const noClaims: ProxyClaims = {
 
 /** Validates a request as parseRequest; throws `invalid` for one that must be refused. */
 export function acceptRequest(
-  { config, isOwnRule }: Serving,
+  { config, isOwnRequest }: Serving,
   { head, peer: connected }: Arrived,
   known?: RequestTarget,
 ): IncomingRequest {
-  // Who writes page rules must not become a trusted proxy by a rule that leads back to this server.
-  const peer = comesFromRule(head.fields, isOwnRule) ? strangerOn(connected) : connected;
+  // Authors of page rules and hooks must not become a trusted proxy, nor a client on this machine,
+  // by one that leads back to this server.
+  const isOwn = comesFromServer(head.fields, isOwnRequest);
+  const peer = isOwn ? strangerOn(connected) : connected;
   const validated = withBearerKey(
     parseRequest(
       {
@@ -69,21 +71,18 @@ export function acceptRequest(
   return { ...validated, fields, claims, certificate };
 }
 
-/** Whether a page rule of this server has sent the request, as its Via says (RFC 9110 §7.6.3). */
-function comesFromRule(fields: FieldList, isOwnRule: Serving['isOwnRule']): boolean {
+/** Whether this server has sent the request, as its Via says (RFC 9110 §7.6.3). */
+function comesFromServer(fields: FieldList, isOwn: Serving['isOwnRequest']): boolean {
   for (let at = 0; at < fields.length; at += 2) {
     const name = fields[at] ?? '';
     if (name.length === via.length && name.toLowerCase() === via) {
-      const [, id] = ruleInVia.exec(fields[at + 1] ?? '') ?? [];
-      if (id !== undefined && isOwnRule(id)) return true;
+      if (isOwn(fields[at + 1] ?? '')) return true;
     }
   }
   return false;
 }
 
 const via = 'via';
-/** The last server in Via, if it is a Waymark that followed a page rule. */
-const ruleInVia = /waymark-([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})\s*$/;
 
 function strangerOn(peer: Peer): Peer {
   return { ...peer, listener: 'tcp', address: unknownAddress };

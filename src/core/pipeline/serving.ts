@@ -36,8 +36,8 @@ export interface Serving {
    */
   readonly period: () => number;
   readonly execute: Execute;
-  /** Whether a page rule has this id. */
-  readonly isOwnRule: (id: string) => boolean;
+  /** Whether this server has sent a request with this Via. */
+  readonly isOwnRequest: (via: string) => boolean;
   readonly authenticate: Authenticate;
   /** Finds the properties of a visitor that a response may depend on. */
   readonly visitors: Visitors;

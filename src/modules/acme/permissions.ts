@@ -31,8 +31,13 @@ type Permission = 'allowed' | 'refused' | 'unknown';
 /** Sends a question; resolves to the status of the answer, and rejects without one. */
 type AskPermission = (host: string) => Promise<number>;
 
-/** Asks the URL of `acme_on_demand`, with the name in the query as `domain`. */
-export function createAsk(given: string): {
+/**
+ * Asks the URL of `acme_on_demand`, with the name in the query as `domain`; `via` as for a dialler.
+ */
+export function createAsk(
+  given: string,
+  via?: string,
+): {
   readonly ask: AskPermission;
   readonly close: () => Promise<void>;
 } {
@@ -40,7 +45,7 @@ export function createAsk(given: string): {
   // The operator names the URL, which may be in a private network.
   const allowPrivate = ['0.0.0.0/0', '::/0'].flatMap((text) => parseCidr(text) ?? []);
   const times = { connectTimeoutMs: questionMs, timeoutMs: questionMs };
-  const dialler = createDialler({ allowPrivate, ...times });
+  const dialler = createDialler({ allowPrivate, via, ...times });
   return {
     async ask(host) {
       const search = `${url.search === '' ? '?' : `${url.search}&`}domain=${host}`;

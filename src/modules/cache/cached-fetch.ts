@@ -163,7 +163,7 @@ class Cache {
   }
 
   #lookUp(rule: FetchRule, request: ContentRequest, directives: RequestDirectives): CacheLookup {
-    const rulesPassed = countRulesInVia(request.fields.via, this.#parts.via);
+    const rulesPassed = countRulesInVia(request.fields.via);
     return { directives, rulesPassed, ...lookUp(this.#parts, this.#planOf(rule), request) };
   }
 

@@ -87,9 +87,9 @@ export class IniSection {
     this.source = source;
   }
 
-  /** Sets a key once; false if it has a value already. */
+  /** Sets a key once; false if it has another value already. */
   set(key: string, value: string, source = this.source): boolean {
-    if (this.#keys.has(key)) return false;
+    if (this.#keys.has(key)) return this.#keys.get(key) === value;
     this.#keys.set(key, value);
     this.lines.push({ text: iniLine(key, value), source });
     return true;

@@ -1,3 +1,4 @@
+import { parseUnixUrl, unixScheme } from '../../core/values/network/unix-socket.ts';
 import { sectionName, type Conversion, type IniSection, type Source } from './conversion.ts';
 
 /** Where a section applies: its origins, `*` for all, and a word for the names of its sections. */
@@ -252,9 +253,11 @@ export function addExactProxy(
   source: Source,
 ): void {
   const { conversion, origins } = place;
-  const isLocal = sources.every((url) => /^https?:\/\/(?:localhost|127\.[\d.]+|\[::1\])/.test(url));
-  if (isLocal) conversion.only('fetch', source).set('allow_private', '127.0.0.0/8, ::1/128');
-  const says = isLocal
+  const places = sources.map(placeOf);
+  const isLocal = places.every((one) => one !== undefined);
+  const list = [...new Set(places)].join(', ');
+  const isAllowed = isLocal && conversion.only('fetch', source).set('allow_private', list);
+  const says = isAllowed
     ? `page rules may reach this machine by \`allow_private\` of [fetch], for ${path}`
     : `${path} is a page rule: if its source is private, add it to \`allow_private\` of [fetch]`;
   conversion.note(source, says);
@@ -266,6 +269,19 @@ export function addExactProxy(
     };
     conversion.rule({ ...(origin !== '*' && { origin }), path, kind: 'content.fetch', enginedata });
   }
+}
+
+/** The private place of a source on this machine; undefined for any other one. */
+function placeOf(source: string): string | undefined {
+  const { socketPath } = parseUnixUrl(source) ?? {};
+  if (socketPath !== undefined) return unixScheme + socketPath;
+  const isLocal = /^https?:\/\/(?:localhost|127\.[\d.]+|\[::1\])/.test(source);
+  return isLocal ? '127.0.0.0/8, ::1/128' : undefined;
+}
+
+/** A source with a path, and a query, behind it. */
+export function withUri(source: string, uri: string): string {
+  return uri !== '' && source.startsWith(unixScheme) ? `${source}:${uri}` : source + uri;
 }
 
 function forOrigins(

@@ -2,9 +2,11 @@ import { type TemplateRequest, authorityOf } from '../../core/http/field-templat
 import { cgiName } from '../../core/http/reading/fields.ts';
 import type { FieldList } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
+import { viaPrefix } from '../../core/outbound/own-names.ts';
 import { hasOwnKey } from '../../core/values/key.ts';
 import { ipv4Number, parseAddress } from '../../core/values/network/cidr.ts';
 import { withoutSourceCookie } from './balancer.ts';
+import { proxyName } from '../rules/rule.ts';
 import type { FetchPlan } from './fetch-plan.ts';
 
 /**
@@ -79,10 +81,14 @@ export function requestHandling(name: string): 'drop' | 'ifPassed' | undefined {
 /** The parts of a request that the fields for its source are made of. */
 export type ForwardedRequest = TemplateRequest & Pick<ContentRequest, 'version'>;
 
-/** This server's name in Via when it fetches for a rule. */
+/**
+ * This server's name in Via when it fetches for a rule. `via` is the name of the server: other
+ * servers may have proxies of the same name.
+ */
 export function viaName(via: string, ruleId: string): string {
   // The id of a proxy has a colon, which would begin a port (RFC 9110 §7.6.3).
-  return `${via}-${ruleId.replace(':', '-')}`;
+  if (proxyName(ruleId) !== undefined) return `${via}-${ruleId.replace(':', '-')}`;
+  return `${viaPrefix}${ruleId}`;
 }
 
 /** Whether a request has passed through the same rule before (RFC 9110 §7.6.3). */
@@ -90,10 +96,10 @@ export function isLoop(viaField: string | undefined, name: string): boolean {
   return viaField?.split(/[\s,]+/).includes(name) ?? false;
 }
 
-/** How many rules of servers with this name a request has passed through. */
-export function countRulesInVia(viaField: string | undefined, via: string): number {
+/** How many rules of servers of this kind a request has passed through. */
+export function countRulesInVia(viaField: string | undefined): number {
   if (viaField === undefined) return 0;
-  return viaField.split(/[\s,]+/).filter((name) => name.startsWith(`${via}-`)).length;
+  return viaField.split(/[\s,]+/).filter((name) => name.startsWith(viaPrefix)).length;
 }
 
 /**

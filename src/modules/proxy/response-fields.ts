@@ -90,7 +90,6 @@ export function affectsWholeOrigin(name: string): boolean {
 export function responseFields(
   { fields, version }: Pick<SourceResponse, 'fields' | 'version'>,
   fetched: FetchedUrl,
-  via: string,
 ): string[] {
   const sent: string[] = [];
   const { plan } = fetched;
@@ -116,7 +115,7 @@ export function responseFields(
   const isScript = contentType?.toLowerCase().includes('script') === true;
   const scope = isScript && !hasWorkerScope ? defaultWorkerScope(fetched) : undefined;
   if (scope !== undefined) sent.push('Service-Worker-Allowed', scope);
-  sent.push('Via', `${version} ${via}`);
+  sent.push('Via', `${version} waymark`);
   return sent;
 }
 

@@ -31,7 +31,10 @@ export function createSourceDiallers(
   {
     connected,
     traced,
+    via,
   }: {
+    /** As for a dialler. */
+    readonly via: string;
     readonly connected: (origin: string) => () => void;
     /** Passes traces on, if there are any. */
     readonly traced: (dialler: Dialler) => Dialler;
@@ -47,7 +50,7 @@ export function createSourceDiallers(
       if (dialler === undefined) {
         const allowPrivate = ini === undefined ? fetch.allowPrivate : everywhere;
         const { timeoutMs } = fetch;
-        const options = { allowPrivate, connectTimeoutMs, timeoutMs, isHttp2, connected };
+        const options = { allowPrivate, connectTimeoutMs, timeoutMs, isHttp2, connected, via };
         dialler = traced(createDialler(options));
         others.set(key, dialler);
       }

@@ -88,7 +88,7 @@ export async function sendToSource(
   };
   const isCopied = plan.mirror !== undefined && upgrade === undefined;
   const copy = isCopied ? mirror.copy(plan, request, sent, body !== undefined) : undefined;
-  const clientFields = visibleFields(plan, request, via);
+  const clientFields = visibleFields(plan, request);
   let resends = -1;
   const sendNow = (to: SourceTarget, release: Release, begun?: () => void) => {
     resends += 1;
@@ -138,11 +138,11 @@ export async function sendToSource(
 }
 
 /** Makes the fields that the client gets of an answer from a source. */
-function visibleFields(plan: FetchPlan, { origin, path }: ContentRequest, via: string) {
+function visibleFields(plan: FetchPlan, { origin, path }: ContentRequest) {
   return (
     answer: Pick<SourceResponse, 'fields' | 'version'>,
     { source, target }: SourceTarget,
-  ): FieldList => responseFields(answer, { plan, source, target, origin, path }, via);
+  ): FieldList => responseFields(answer, { plan, source, target, origin, path });
 }
 
 /**

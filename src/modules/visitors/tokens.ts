@@ -202,17 +202,19 @@ interface ServiceOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly log: Log;
+  /** As for a dialler. */
+  readonly via?: string | undefined;
 }
 
 /** Creates the verifier that `[auth] jwt_…` configures; undefined without `jwt_jwks`. */
 export function createTokenService(
   auth: Config['auth'],
-  { now, log }: ServiceOptions,
+  { now, log, via }: ServiceOptions,
 ): TokenService | undefined {
   const { jwtJwks, jwtIssuer, jwtAudience, jwtUser, jwtRoles } = auth;
   if (jwtJwks === undefined) return undefined;
   const { keys, close } = isUrl(jwtJwks)
-    ? remoteKeys(new URL(jwtJwks), auth, { now, log })
+    ? remoteKeys(new URL(jwtJwks), auth, { now, log, via })
     : localKeys(jwtJwks, { now, log });
   const tokens = createTokenVerifier({
     keys,
@@ -239,10 +241,10 @@ interface ClosableKeys {
 function remoteKeys(
   url: URL,
   { allowPrivate }: Config['auth'],
-  { now, log }: ServiceOptions,
+  { now, log, via }: ServiceOptions,
 ): ClosableKeys {
   const dialler = createDialler({
-    allowPrivate,
+    ...{ allowPrivate, via },
     connectTimeoutMs: jwksTimeoutMs,
     timeoutMs: jwksTimeoutMs,
   });

@@ -81,7 +81,10 @@ export function createVisitors({
   loginUser,
   now,
   log,
+  via,
 }: {
+  /** As for a dialler. */
+  readonly via?: string;
   /** The user who has signed in by `[login]`, of the cookies of a request. */
   readonly loginUser?: LoginUser | undefined;
   readonly config: Pick<Config, 'auth' | 'geo' | 'node'>;
@@ -89,7 +92,7 @@ export function createVisitors({
   readonly now: () => number;
   readonly log: Log;
 }): Visitors {
-  const tokens = createTokenService(auth, { now, log });
+  const tokens = createTokenService(auth, { now, log, via });
   const locations =
     geo.database === undefined ? undefined : openGeoDatabase({ file: geo.database, now, log });
   const parts = {

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
+import { readFile, writeFile } from 'node:fs/promises';
 import { createServer } from 'node:http';
 import { suite, test } from 'node:test';
 import { WebSocket } from 'ws';
-import { startSite } from '../../harness.ts';
+import { readTestConfig, startSite } from '../../harness.ts';
+import { newIssuer } from '../../modules/visitors/issuer.ts';
 import { startReceiver } from '../../modules/webhooks/receiver.ts';
 import { httpSource } from '../outbound/sources.ts';
 
@@ -130,6 +132,61 @@ suite('claims of a caller about itself are not trusted', () => {
     assert.equal(await shown('/machine'), true, 'from this machine');
     assert.equal(await shown('/back/mine'), false);
     assert.equal(await shown('/back/machine'), false);
+  });
+
+  test('whatever leads back to the server is a stranger there, not this machine', async (t) => {
+    const asked: string[] = [];
+    const { origin } = await httpSource(t, ({ url = '', headers }, response) => {
+      asked.push(url);
+      response.end(String(headers['x-user']));
+    });
+    const issuer = await newIssuer('one');
+    const guarded = (own: string) => `
+[webhook]
+allow_private = 127.0.0.0/8
+[auth]
+user_header = X-User
+jwt_jwks = ${own}/machine/keys
+allow_private = 127.0.0.0/8
+[proxy.machine]
+path = /machine/
+source = ${origin}/
+[access.machine]
+path = /machine/*
+allow = 127.0.0.0/8
+[proxy.back]
+path = /back/
+source = ${own}/machine/
+[access.asked]
+path = /asked/*
+forward = ${own}/machine/asked
+[access.people]
+path = /people/*
+users = yes
+`;
+    const server = 'trust_proxy = 127.0.0.0/8\n';
+    const site = await startSite(t, { server, ini: guarded('http://127.0.0.1:1') });
+    await writeFile(
+      site.iniFile,
+      (await readFile(site.iniFile, 'utf8')).replaceAll('http://127.0.0.1:1/', `${site.url}/`),
+    );
+    site.waymark.reload({ ok: true, config: await readTestConfig(site.iniFile) });
+    const get = async (path: string, headers = {}) =>
+      (await fetch(site.url + path, { headers })).status;
+    assert.equal(await get('/machine/direct'), 200);
+    // Another server may have a proxy of the same name.
+    assert.equal(await get('/machine/direct', { via: '1.1 waymark-proxy-machine' }), 200);
+    assert.equal(await get('/back/proxied'), 403);
+    assert.equal(await get('/asked/forwarded'), 403);
+    await get('/people/', { authorization: `Bearer ${await issuer.sign({ claims: {} })}` });
+    const hook = {
+      ...{ event: ['sale.completed'], url: `${site.url}/machine/hook` },
+      headers: { 'X-User': 'root', Via: '1.1 other' },
+    };
+    assert.equal((await site.call('svc1.webhook.insert', hook)).error, undefined);
+    await site.call('svc1.event.insert', { type: 'sale.completed', data: { id: 'S' } });
+    await site.untilLogged(/ 403 POST [^\n]*\/machine\/hook /);
+    assert.deepEqual(asked, ['/direct', '/direct']);
   });
 
   test('a hook says nothing about a client', async (t) => {

@@ -55,6 +55,24 @@ suite('configurations as people write them', () => {
   });
 });
 
+test('a socket that `source` does not express is left', () => {
+  const nginx = (url: string) =>
+    convertNginx(`server { listen 80; location / { proxy_pass ${url}; } }`, 'a.conf');
+  for (const url of ['https://unix:/run/e.sock', 'http://unix:e.sock', 'http://unix:/run/../e']) {
+    assert.equal(nginx(url).left.length, 1, url);
+  }
+  assert.equal(convertCaddy(':80\nreverse_proxy unix+h2c//run/e.sock', 'Caddyfile').left.length, 1);
+  const apache = 'ProxyPass "/c/" "unix:/run/c.sock|fcgi://localhost/srv/"';
+  assert.equal(convertApache(apache, 'a.conf').left.length, 1);
+});
+
+test('an exact path on a socket is a page rule that may reach it', () => {
+  const text = 'server { listen 80; location = /d { proxy_pass http://unix:/run/d.sock:/x; } }';
+  const converted = convertNginx(text, 'a.conf');
+  assert.match(converted.ini, /^allow_private = unix:\/run\/d\.sock$/m);
+  assert.deepEqual(problemsOf(converted), []);
+});
+
 /** Texts with the sections that they become. */
 const nginxTable: readonly (readonly [text: string, ini: string])[] = [
   [
@@ -99,6 +117,16 @@ const nginxTable: readonly (readonly [text: string, ini: string])[] = [
     '[server]\nlisten = :80\n\n[proxy.site]\nsource = http://b:1\nhost = source\nmax_body = 1024GiB\n',
   ],
   [
+    'upstream u { server unix:/run/a.sock weight=2; server b:1; } server { listen 80; ' +
+      'location / { proxy_pass http://u; } location /b/ { proxy_pass http://unix:/run/b.sock; } ' +
+      'location /c/ { proxy_pass http://unix:/run/c.sock:/; } }',
+    '[server]\nlisten = :80\n\n' +
+      '[proxy.site]\nsource[] = unix:/run/a.sock\nsource[] = http://b:1\nhost = source\ncache = no\nweight = 2, 1\n\n' +
+      '[proxy.b]\npath = /b/\nsource = unix:/run/b.sock\nhost = source\ncache = no\n\n' +
+      '[proxy.c]\npath = /c/\nsource = unix:/run/c.sock:/\nhost = source\ncache = no\n\n' +
+      '[redirect.c]\npath = /c\nto = /c/\n',
+  ],
+  [
     'server { listen 80; server_name b; if ($host = a.example) { return 301 http://b$request_uri; } root /s; }',
     '[server]\nlisten = :80\n\n[disk.site]\nroot = /s\n\n' +
       '[redirect.a-example]\norigin = http://a.example\nto = "http://b{path}"\n',
@@ -106,6 +134,15 @@ const nginxTable: readonly (readonly [text: string, ini: string])[] = [
 ];
 
 const caddyTable: readonly (readonly [text: string, ini: string])[] = [
+  [
+    ':80 {\n\treverse_proxy unix//run/app.sock app:1\n' +
+      '\thandle_path /b/* {\n\t\treverse_proxy unix//run/b.sock\n\t}\n' +
+      '\tforward_auth /d/* unix//run/auth.sock {\n\t\turi /verify\n\t}\n}',
+    '[server]\nlisten[] = :80\n\n' +
+      '[proxy.site]\nsource[] = unix:/run/app.sock\nsource[] = http://app:1\ncache = no\n\n' +
+      '[proxy.b]\npath = /b/\nsource = unix:/run/b.sock:/\ncache = no\n\n' +
+      '[access.d]\npath = /d/*\nforward = unix:/run/auth.sock:/verify\n',
+  ],
   [
     'example.com {\n\treverse_proxy app:1 {\n\t\theader_up -X-A\n\t\theader_down +Link x\n\t}\n}',
     '[server]\nlisten[] = :80\nlisten[] = https://:443\n\n[tls.example.com]\nacme = yes\n\n' +
@@ -125,6 +162,13 @@ const caddyTable: readonly (readonly [text: string, ini: string])[] = [
 ];
 
 const apacheTable: readonly (readonly [text: string, ini: string])[] = [
+  [
+    'DocumentRoot /s\nProxyPass "/a/" "unix:/run/a.sock|http://localhost/a/"\n' +
+      'ProxyPass "/b/" "unix:/run/b.sock|http://localhost/"',
+    '[disk.site]\nroot = /s\n\n' +
+      '[proxy.a]\npath = /a/\nsource = unix:/run/a.sock\nhost = source\ncache = no\n\n' +
+      '[proxy.b]\npath = /b/\nsource = unix:/run/b.sock:/\nhost = source\ncache = no\n',
+  ],
   [
     'DirectoryIndex start.html\nRedirect 301 /a /b\nHeader append Link "<a>"',
     '[disk.site]\nroot = .\nindex = start.html\n\n[redirect.a]\npath = /a\nto = /b\n\n' +
@@ -213,6 +257,11 @@ const accessTable: readonly (readonly [format: string, text: string, sections: s
     'nginx',
     'server { root /s; satisfy any; location = /q { internal; proxy_pass http://a:1; } location /a/ { auth_request /q; auth_request_set $u $upstream_http_remote_user; proxy_set_header Remote-User $u; allow 10.0.0.0/8; deny all; proxy_pass http://b:1; } }',
     '[access.a]\npath = /a/*\nallow = 10.0.0.0/8\nforward = http://a:1/q\ncopy = Remote-User\nsatisfy = any\n',
+  ],
+  [
+    'nginx',
+    'server { root /s; location = /q { internal; proxy_pass http://unix:/run/auth.sock:/v; } location / { auth_request /q; proxy_pass http://unix:/run/app.sock; } }',
+    '[access.site]\nforward = unix:/run/auth.sock:/v\n',
   ],
   [
     'nginx',

@@ -13,7 +13,7 @@ suite('the fields of an answer that the client gets', () => {
     const [way] = sourceTargets(plan, { ...pathOf(asked), query: '' });
     assert.ok(way !== undefined);
     const place = { plan, ...way, origin: 'http://visible.example', path: asked };
-    return responseFields({ fields, version: '1.1' }, place, 'waymark');
+    return responseFields({ fields, version: '1.1' }, place);
   };
   const via = ['Via', '1.1 waymark'];
 

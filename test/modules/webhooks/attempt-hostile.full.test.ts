@@ -195,7 +195,7 @@ suite('a malformed response', () => {
     'half a status line': ['HTTP/1.1 20', 'broken'],
     'two lengths': [
       'HTTP/1.1 200 OK\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab',
-      'broken',
+      'malformed',
     ],
     'a switch of protocols': ['HTTP/1.1 101 Go\r\nUpgrade: x\r\n\r\n', 'malformed'],
   };

@@ -68,7 +68,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const { base, publicUrl } = config.server;
   const disk = createDisk({ ...filesOf(config), compressors, now });
   const tracing = composeTracing(config, context);
-  const access = composeSourceAccess(config, context.sources, tracing.dialler);
+  const access = composeSourceAccess(config, context, tracing.dialler);
   const { dialler, diallers, checks } = access;
   const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
   const { login, visitors } = composeVisitors(config, context, diallers);
@@ -92,7 +92,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
     inDraft: (...asked: Parameters<typeof drafts.operation>) => drafts.operation(...asked),
   };
   const execute = tracing.execute(createExecute(operations, parameters));
-  const hookDialler = tracing.dialler(createDialler(config.webhook));
+  const hookDialler = tracing.dialler(
+    createDialler({ ...config.webhook, via: context.ownNames.ofLog }),
+  );
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
@@ -101,7 +103,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
         rules.refresh();
       },
       period: () => rules.period(),
-      isOwnRule: (id) => store.rule(id) !== undefined,
+      isOwnRequest: context.ownNames.isIn,
       ...{ execute, authenticate, visitors, login, tracer: tracing.tracer },
       requireUnrevoked: (caller) => {
         requireUnrevoked(sessions, caller, now);
@@ -183,7 +185,7 @@ function composeSessions(config: Config, store: Store): SessionStore {
 /** Who visitors are, and their sign-in by a provider, if there is one. */
 function composeVisitors(
   config: Config,
-  context: Pick<AppContext, 'store' | 'logs'>,
+  context: Pick<AppContext, 'store' | 'logs' | 'ownNames'>,
   diallers: SourceDiallers,
 ): { readonly login: Login | undefined; readonly visitors: Visitors } {
   const { log } = context.logs;
@@ -192,7 +194,10 @@ function composeVisitors(
     login &&
     ((cookie: string | undefined, origin: string) =>
       login.userOf(cookie, origin.startsWith('https:')));
-  return { login, visitors: createVisitors({ config, loginUser, now, log }) };
+  return {
+    login,
+    visitors: createVisitors({ config, loginUser, now, log, via: context.ownNames.ofNode }),
+  };
 }
 
 /** The sign-in of visitors by a provider, which may be in a private network. */

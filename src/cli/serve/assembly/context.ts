@@ -33,6 +33,7 @@ import type { SourceStatistics } from '../../../modules/proxy/source-statistics.
 import type { RenderedPages } from '../../../modules/rendering/rendered-pages.ts';
 import type { RuleCache } from '../../../modules/rules/rule-cache.ts';
 import type { SpanCounts } from '../../../modules/telemetry/span-queue.ts';
+import type { OwnNames } from '../../../core/outbound/own-names.ts';
 import type { Emit } from '../../../core/log/events/emit.ts';
 import type { Store } from '../../../core/log/store.ts';
 
@@ -42,6 +43,8 @@ export interface AppContext {
   readonly logs: Logs;
   readonly version: string;
   readonly emit: Emit;
+  /** The names of this server in the requests that it sends. */
+  readonly ownNames: OwnNames;
   /** The work in the background. */
   readonly tasks: BackgroundTasks;
   readonly content: ContentContext;

@@ -249,7 +249,7 @@ export function composeDraftParts(
   const { bodyBytesMax } = config.fetch;
   const fetch = createFetcher({
     ...{ diallers, health, names, checks, bodyBytesMax, statistics, places },
-    via: 'waymark',
+    via: context.ownNames.ofNode,
   });
   const direct = withUsers(withOwnFields(withCompression(fetch, content.compressors.responses)));
   return {

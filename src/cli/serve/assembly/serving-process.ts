@@ -26,6 +26,7 @@ import { type MemoryUse, memoryMetrics, memoryUse } from '../../../core/report/m
 import type { Metric } from '../../../core/report/metrics.ts';
 import { type PortOptions, type Server, startServer } from '../../../core/server/server.ts';
 import { TicketKey } from '../../../core/server/tls/ticket-key.ts';
+import { ownNamesOf } from '../../../core/outbound/own-names.ts';
 import { type Tls, openTls } from '../../../core/server/tls/tls.ts';
 import { newId, now, uptimeMs } from '../../../core/values/clock.ts';
 import { Failure } from '../../../core/values/failure.ts';
@@ -275,6 +276,10 @@ class ServingProcess implements RunningServer {
     this.#context = {
       ...{ store, logs, version, tasks },
       emit: emitFor(config, logs, store),
+      ownNames: ownNamesOf({
+        ...{ log: store.rowLog.identity().id, node: config.node.name },
+        isRule: (id) => store.rule(id) !== undefined,
+      }),
       content: {
         ...{ publicFiles, consoleFiles, compressors },
         rules: createRuleCache(store, now),
@@ -337,7 +342,7 @@ class ServingProcess implements RunningServer {
     if (ports?.inherited !== undefined && ports.inherited.length > 0) loadForVisitors();
     const { shared } = store;
     const tls = await openTls({
-      ...{ config, log, tasks, shared, ticketKey },
+      ...{ config, log, tasks, shared, ticketKey, via: this.#context.ownNames.ofNode },
       isPrimary: this.#isPrimary,
     });
     this.#tls = tls;

@@ -27,7 +27,7 @@ import {
 } from '../../../modules/telemetry/traced-calls.ts';
 import { identityFieldsOf } from '../../../modules/visitors/visitor.ts';
 import type { DeliveryAttempt } from '../../../modules/webhooks/attempt.ts';
-import type { AppContext, SourceContext } from './context.ts';
+import type { AppContext } from './context.ts';
 
 const noTracing: Tracing = {
   tracer: undefined,
@@ -48,12 +48,13 @@ export interface SourceAccess {
 /** Makes the connections to other servers. */
 export function composeSourceAccess(
   { fetch }: Config,
-  { statistics, health }: SourceContext,
+  { sources: { statistics, health }, ownNames }: Pick<AppContext, 'sources' | 'ownNames'>,
   traced: (dialler: Dialler) => Dialler,
 ): SourceAccess {
   const connected = (origin: string) => statistics.connected(origin);
-  const dialler = traced(createDialler({ ...fetch, connected }));
-  const diallers = createSourceDiallers(dialler, fetch, { connected, traced });
+  const { ofNode: via } = ownNames;
+  const dialler = traced(createDialler({ ...fetch, connected, via }));
+  const diallers = createSourceDiallers(dialler, fetch, { connected, traced, via });
   const monotonicMs = () => performance.now();
   const names = new SourceNames({ lookup: createLookup(), lookUpService: createServiceLookup() });
   const checks = new HealthChecks({ diallers, names, health, monotonicMs });
@@ -63,11 +64,16 @@ export function composeSourceAccess(
 /** Fetched content: compression in front of the cache, in front of the source. */
 export function composeFetch(
   config: Config,
-  { sources, content: { compressors }, emit }: Pick<AppContext, 'sources' | 'content' | 'emit'>,
+  {
+    sources,
+    content: { compressors },
+    emit,
+    ownNames,
+  }: Pick<AppContext, 'sources' | 'content' | 'emit' | 'ownNames'>,
   { diallers, names, checks }: SourceAccess,
 ): Fetcher {
   const { answers, health, statistics, places } = sources;
-  const via = 'waymark';
+  const { ofNode: via } = ownNames;
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = withFailureEvents(
     createFetcher({

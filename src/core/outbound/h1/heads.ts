@@ -126,14 +126,19 @@ interface FramingFields {
 /**
  * Parses the head of a response to a request with a method, up to and including the line end of its
  * last field, from latin1 (RFC 9112 §4 to §6). A line may end with LF alone (§2.2). Undefined for
- * folded lines, two lengths, and a length next to a transfer coding.
+ * folded lines, two lengths, and a length next to a transfer coding; `too_large` for a header
+ * section that exceeds the limit.
  */
-export function parseResponseHead(text: string, method: string): ResponseHead | undefined {
+export function parseResponseHead(
+  text: string,
+  method: string,
+): ResponseHead | 'too_large' | undefined {
   const [line = '', minor, digits] = statusLine.exec(text) ?? [];
   const status = Number(digits);
   if (line === '') return undefined;
   const block = text.slice(line.length);
-  if (block.length > headerBlockBytesMax || !fieldLines.test(block)) return undefined;
+  if (block.length > headerBlockBytesMax) return 'too_large';
+  if (!fieldLines.test(block)) return undefined;
   const fields: string[] = [];
   const framing: FramingFields = {
     contentLength: undefined,
@@ -248,7 +253,7 @@ export class HeadReader {
       const end = endOfHead(chunk, 0);
       if (end !== undefined) {
         if (end.last > headBytesMax) return 'too_large';
-        return headBefore(chunk, end, chunk.subarray(end.next));
+        return withinLimits(headBefore(chunk, end, chunk.subarray(end.next)));
       }
     }
     const collected = (this.#collected ??= Buffer.allocUnsafe(headBytesMax));
@@ -259,8 +264,14 @@ export class HeadReader {
     if (end === undefined) return this.#bytes === headBytesMax ? 'too_large' : 'incomplete';
     this.#collected = undefined;
     this.#bytes = 0;
-    return headBefore(collected, end, chunk.subarray(end.next - before));
+    return withinLimits(headBefore(collected, end, chunk.subarray(end.next - before)));
   }
+}
+
+function withinLimits(head: ReadHead): ReadHead | 'too_large' {
+  const { text } = head;
+  const fieldBytes = text.length - text.indexOf('\n') - 1;
+  return fieldBytes > headerBlockBytesMax ? 'too_large' : head;
 }
 
 /** Where the last field line of a head ends, and where the bytes after the empty line begin. */

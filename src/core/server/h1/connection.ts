@@ -61,6 +61,7 @@ export class Connection {
   current: Http1Exchange | undefined;
   reader: Reader = 'http';
   readonly #parts: ConnectionParts;
+  readonly #openedMs = performance.now();
   /** Requests that Node's server has read: before the first, it limits the time for one. */
   #parsedRequests = 0;
   /** Resolvers of requests that wait for the response to the request before them. */
@@ -218,6 +219,15 @@ export class Connection {
   }
 
   /**
+   * Whether the first request takes too long, at a time in milliseconds. Node's server does not
+   * have the connection before its parser has to read: until then, it may become one of HTTP/2.
+   */
+  isFirstLate(nowMs: number): boolean {
+    if (this.isParsed || this.newest !== undefined || this.reader !== 'http') return false;
+    return nowMs - this.#openedMs >= this.#parts.headMs;
+  }
+
+  /**
    * Whether the content of the newest request takes too long: all of it, or a pause in it if it
    * goes to another server. To be called at intervals, with times in milliseconds.
    */
@@ -301,7 +311,7 @@ export class Connection {
     const isPreface = bytes.compare(preface, 0, length, 0, length) === 0;
     this.#opening = isPreface && length < preface.length ? bytes : undefined;
     if (!isPreface) return bytes;
-    if (this.#opening !== undefined || this.isParsed) return undefined;
+    if (this.#opening !== undefined) return undefined;
     this.reader = 'other';
     this.socket.off('data', this.#read);
     this.#parts.serveHttp2?.(this.socket, bytes);

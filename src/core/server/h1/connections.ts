@@ -291,19 +291,17 @@ export class Connections {
   }
 
   /**
-   * Checks the connections that Node's HTTP server does not have, at intervals. Those without a
-   * request go to Node's server, which limits the time for the first head; the others get a
-   * timeout. One timer for all costs less than a timer for each connection.
+   * Checks the connections that Node's HTTP server does not have, at intervals: the time for the
+   * first head, and for the next request. One timer for all costs less than a timer for each
+   * connection.
    */
   #checkUnparsed(server: Server, { keepAliveMs, stalledMs, checkMs }: Timeouts): void {
     const timer = setInterval(() => {
+      const nowMs = performance.now();
       for (const connection of this.#open.values()) {
-        if (connection.isParsed) continue;
         const { socket } = connection;
-        if (connection.newest === undefined) {
-          connection.serve();
-          continue;
-        }
+        if (connection.isFirstLate(nowMs)) this.refuse(socket, tooLate('header_time'));
+        if (connection.isParsed || connection.newest === undefined) continue;
         const waitMs = connection.isUnfinished ? stalledMs : keepAliveMs;
         if (socket.timeout === waitMs) continue;
         if (socket.timeout === undefined) {

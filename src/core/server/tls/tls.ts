@@ -29,6 +29,8 @@ interface TlsParts {
   /** The log that the nodes of a cluster share; undefined for a single machine. */
   readonly shared: SharedPart | undefined;
   readonly ticketKey: TicketKey;
+  /** The name of this server in the Via of its questions about names. */
+  readonly via?: string | undefined;
 }
 
 /** The certificates of the server, and the ACME client that gets some of them. */
@@ -83,10 +85,10 @@ interface OnDemand {
 function openOnDemand(
   { onDemandUrl, onDemandWaitMs: waitMs }: AcmeConfig,
   store: AcmeStore,
-  log: Log,
+  { log, via }: { readonly log: Log; readonly via: string | undefined },
 ): OnDemand | undefined {
   if (onDemandUrl === undefined) return undefined;
-  const { ask, close } = createAsk(onDemandUrl);
+  const { ask, close } = createAsk(onDemandUrl, via);
   const permissions = new Permissions(ask, { log, now });
   const opened: OnDemand = {
     certificates: new OnDemandCertificates({
@@ -217,7 +219,7 @@ function managesHosts(
  * challenges.
  */
 async function openAcme(
-  { config, log, isPrimary, shared }: TlsParts,
+  { config, log, isPrimary, shared, via }: TlsParts,
   acme: AcmeConfig,
 ): Promise<OpenAcme> {
   const { server, cluster, node } = config;
@@ -227,7 +229,7 @@ async function openAcme(
   if (shared === undefined || keyFile === undefined) {
     if (!isManaging) return { store: undefined };
     if (isPrimary) await folder.prepare();
-    return { store: folder, onDemand: openOnDemand(acme, folder, log) };
+    return { store: folder, onDemand: openOnDemand(acme, folder, { log, via }) };
   }
   // A single machine does not load it.
   const { openSharedAcme } = await import('../../../modules/acme/shared-acme.ts');
@@ -236,7 +238,7 @@ async function openAcme(
   if (isPrimary) await moveFiles(store, log);
   return {
     store,
-    onDemand: isManaging ? openOnDemand(acme, store, log) : undefined,
+    onDemand: isManaging ? openOnDemand(acme, store, { log, via }) : undefined,
     cluster: {
       node: node.name,
       take: (lost) => store.take(lost),

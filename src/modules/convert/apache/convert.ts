@@ -1,3 +1,4 @@
+import { parseUnixSocket } from '../../../core/values/network/unix-socket.ts';
 import { Conversion, type Converted, type IniSection } from '../conversion.ts';
 import {
   type Directive,
@@ -15,6 +16,7 @@ import {
   addMount,
   addProxy,
   writeFields,
+  withUri,
 } from '../sections.ts';
 import {
   type Rewritten,
@@ -288,7 +290,8 @@ function convertProxies(
       site.conversion.note(directive, 'files of that path come before the application');
       continue;
     }
-    const [, scheme, authority = '', uri = ''] = /^(https?):\/\/([^/]+)(\/.*)?$/.exec(url) ?? [];
+    const [, socket, scheme, authority = '', uri = ''] =
+      /^(?:(unix:.*)\|)?(https?):\/\/([^/]+)(\/.*)?$/.exec(url) ?? [];
     // A websocket passes through the proxy of its path.
     if (
       /^wss?:/.test(url) &&
@@ -297,7 +300,8 @@ function convertProxies(
       )
     )
       continue;
-    if (scheme === undefined) {
+    const isUnknown = socket !== undefined && (scheme === 'https' || !parseUnixSocket(socket));
+    if (scheme === undefined || isUnknown) {
       site.conversion.leave(
         directive,
         'a [proxy.<name>] with the URL of an HTTP server in `source`',
@@ -310,7 +314,7 @@ function convertProxies(
     convertProxy(site, block, {
       directive,
       path,
-      source: `${scheme}://${authority}${isSame ? '' : target || '/'}`,
+      source: withUri(socket ?? `${scheme}://${authority}`, isSame ? '' : target || '/'),
     });
   }
 }

@@ -1,3 +1,4 @@
+import { parseUnixSocket } from '../../../core/values/network/unix-socket.ts';
 import { type Directive, allOf, lastOf, redirectNearest } from '../directive.ts';
 import {
   type FieldWish,
@@ -11,6 +12,7 @@ import {
   addRedirect,
   addRefusal,
   writeFields,
+  withUri,
 } from '../sections.ts';
 import {
   type CaddySite,
@@ -81,7 +83,7 @@ export function convertProxy(site: CaddySite, directive: Directive): void {
       at.place,
       {
         path: folder,
-        sources: known.map((one) => (site.isStripped && folder !== '/' ? `${one}/` : one)),
+        sources: known.map((one) => withUri(one, site.isStripped && folder !== '/' ? '/' : '')),
         host,
         ...transportOf(site, block),
         ...balanceOf(block, known.length),
@@ -99,8 +101,12 @@ export function convertProxy(site: CaddySite, directive: Directive): void {
 }
 
 function sourceOf(upstream: string): string | undefined {
+  if (upstream.startsWith('unix/')) {
+    const socket = upstream.replace('/', ':');
+    return parseUnixSocket(socket) && socket;
+  }
   if (
-    /^(?:unix\/|h2c:|srv\+|fastcgi)/.test(upstream) ||
+    /^(?:unix\+|h2c:|srv\+|fastcgi)/.test(upstream) ||
     /[{}]/.test(upstream.replaceAll(/\$\{\w+\}/g, ''))
   ) {
     return undefined;
@@ -313,7 +319,7 @@ export function convertForwardAuth(site: CaddySite, directive: Directive): void 
   }
   const renamed = lines.flatMap(({ block: inner = [] }) => inner.filter(({ words }) => words[0]));
   for (const one of renamed) site.conversion.leave(one, '`copy`, which keeps the names of fields');
-  addAccess(at.place, { paths: at.paths, forward: source + uri, copy }, directive);
+  addAccess(at.place, { paths: at.paths, forward: withUri(source, uri), copy }, directive);
 }
 
 /** `client_auth { … }` of `tls`: the certificates that the clients of a site need. */

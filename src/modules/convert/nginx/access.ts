@@ -7,7 +7,7 @@ import {
   lastOf,
   patternsOf,
 } from '../directive.ts';
-import { type AccessWish, addAccess, addRate, everyAddress } from '../sections.ts';
+import { type AccessWish, addAccess, addRate, everyAddress, withUri } from '../sections.ts';
 import { convertClientCertificates } from './client-certificates.ts';
 import { targetOf } from './proxies.ts';
 import { type NginxSite, copiesOfRequest, effective, effectiveAll, nearest } from './site.ts';
@@ -233,7 +233,8 @@ function forwardOf(site: NginxSite, block: readonly Directive[]): Forward | unde
     `a visitor gets the answer of ${source} unless it is 2xx: nginx answers 401 and 403 itself`,
   );
   const copy = copiesOf(site, block);
-  return { forward: source + (target?.uri === '' ? uri : (target?.uri ?? '')), copy };
+  const path = target?.uri === '' ? uri : (target?.uri ?? '');
+  return { forward: withUri(source, path), copy };
 }
 
 /** Whether a location answers `auth_request` alone, and no client. */

@@ -1,3 +1,4 @@
+import { unixSpelling } from '../../../core/values/network/unix-socket.ts';
 import type { Source } from '../conversion.ts';
 import { allOf, lastOf, type Directive } from '../directive.ts';
 import {
@@ -7,6 +8,7 @@ import {
   writeFields,
   type FieldWish,
   type ProxyWish,
+  withUri,
 } from '../sections.ts';
 import { copiesOfRequest, effective, effectiveAll, type NginxSite } from './site.ts';
 import { fieldTemplate, sizeWords, timeText } from './variables.ts';
@@ -47,14 +49,14 @@ export function addProxyOf(
   );
   const host = hostOf(site, hostField);
   if (isExact) {
-    const sources = target.sources.map((source) => source + uri);
+    const sources = target.sources.map((source) => withUri(source, uri));
     addExactProxy(site, { path, sources, host }, pass);
     return;
   }
   const isWhole = uri === '' || (uri === '/' && path === '/');
   const wish: ProxyWish = {
     path,
-    sources: target.sources.map((source) => source + (isWhole ? '' : uri)),
+    sources: target.sources.map((source) => withUri(source, isWhole ? '' : uri)),
     host,
     timeout: valueOf(site, block, 'proxy_read_timeout', timeText),
     connectTimeout: valueOf(site, block, 'proxy_connect_timeout', timeText),
@@ -139,8 +141,9 @@ function requestFields(site: NginxSite, block: readonly Directive[]): readonly F
 export function targetOf(site: NginxSite, pass: Directive): Target | undefined {
   const { conversion, upstreams } = site;
   const [url = ''] = pass.words;
-  const [, scheme, authority = '', uri = ''] = /^(https?):\/\/([^/?#]+)(\/.*)?$/i.exec(url) ?? [];
-  if (scheme === undefined || url.includes('$') || authority.startsWith('unix:')) {
+  const [, scheme, authority = '', uri = ''] =
+    /^(https?):\/\/(unix:\/[^:]+(?=$|:)|[^/?#]+):?(\/.*)?$/i.exec(url) ?? [];
+  if (scheme === undefined || url.includes('$') || isUnknown(`${scheme}://${authority}`)) {
     const why = url.includes('$')
       ? 'a [proxy.<name>] with a fixed `source`'
       : 'a [proxy.<name>] with the URL of an HTTP server';
@@ -148,11 +151,12 @@ export function targetOf(site: NginxSite, pass: Directive): Target | undefined {
     return undefined;
   }
   const upstream = upstreams.get(authority);
-  if (upstream === undefined) return { sources: [`${scheme}://${authority}`], uri };
+  if (upstream === undefined) return { sources: [sourceOf(`${scheme}://${authority}`)], uri };
   const servers = allOf(upstream.block ?? [], 'server').filter(
-    ({ words }) => !words.includes('down') && words[0]?.startsWith('unix:') === false,
+    ({ words: [address = '', ...others] }) =>
+      !others.includes('down') && !isUnknown(`${scheme}://${address}`),
   );
-  const sources = servers.map(({ words: [address = ''] }) => `${scheme}://${address}`);
+  const sources = servers.map(({ words: [address = ''] }) => sourceOf(`${scheme}://${address}`));
   if (sources.length === 0) {
     conversion.leave(pass, 'a [proxy.<name>] with the URL of an HTTP server');
     return undefined;
@@ -161,6 +165,17 @@ export function targetOf(site: NginxSite, pass: Directive): Target | undefined {
   const isEven = weights.every((one) => one === '1');
   const balance = balanceOf(upstream.block ?? []);
   return { sources, uri, balance, weights: isEven ? undefined : weights };
+}
+
+/** The `source` of a server as nginx names it. */
+function sourceOf(url: string): string {
+  return unixSpelling(url) ?? url;
+}
+
+/** Whether a server is on a unix socket that `source` does not express: over TLS, for example. */
+function isUnknown(url: string): boolean {
+  const isSocket = /^https?:\/\/unix:/i.test(url);
+  return isSocket && (url.toLowerCase().startsWith('https:') || unixSpelling(url) === undefined);
 }
 
 /** The weight of a server; one of 0 gets requests only while all others fail. */
@@ -210,7 +225,7 @@ export function leaveServerWords(site: Pick<NginxSite, 'conversion'>, upstream: 
       .slice(1)
       .filter((word) => !/^(?:down|backup|max_fails|fail_timeout|weight=\d+$)/.test(word));
     const source: Source = server;
-    if (server.words[0]?.startsWith('unix:') === true) {
+    if (isUnknown(`http://${server.words[0] ?? ''}`)) {
       site.conversion.leave(source, 'the address of an HTTP server in `source`');
     } else if (others.length > 0) {
       site.conversion.leave(source, `its address alone, without ${others.join(' ')}`);

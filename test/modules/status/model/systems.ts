@@ -8,6 +8,7 @@ import type { ContentContext } from '../../../../src/cli/serve/assembly/context.
 import type { Config } from '../../../../src/core/config/config.ts';
 import { RateCounts, TokenBuckets } from '../../../../src/core/fair/token-buckets.ts';
 import { openStore } from '../../../../src/core/log/open.ts';
+import { ownNamesOf } from '../../../../src/core/outbound/own-names.ts';
 import type { Store } from '../../../../src/core/log/store.ts';
 import { createWrongKeys } from '../../../../src/core/operations/keys/authenticate.ts';
 import { createKeyRates } from '../../../../src/core/operations/keys/key-rates.ts';
@@ -128,6 +129,7 @@ function composed(
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     version: 'test',
     emit: () => Promise.resolve(),
+    ownNames: ownNamesOf({ log: '', node: '', isRule: () => false }),
     tasks: testTasks(),
     content: {
       publicFiles,
