@@ -67,7 +67,7 @@ export function originRank(pattern: string): number {
 }
 
 /** The wildcards that cover an origin, the longest first. */
-export function wildcardOriginsOver(origin: string): readonly string[] {
+function wildcardOriginsOver(origin: string): readonly string[] {
   const start = origin.indexOf('://') + '://'.length;
   const scheme = origin.slice(0, start);
   const dots: number[] = [];
