@@ -94,7 +94,7 @@ export const invalidateChanges = defineOperation({
     const by = authorOf(call);
     const request: RevertRequest = {
       selection: {
-        families: revertedFamilies.map(({ name }) => name),
+        families: familiesFor(call),
         ...{ id: undefined, txn, by: undefined, seqs },
         ...(except !== undefined && { except }),
         ...(bounds && { within: { userinterface: { bounds: bounds as JsonObject } } }),
@@ -116,6 +116,12 @@ export const invalidateChanges = defineOperation({
     return reportResult(done, request.request);
   },
 });
+
+/** Keys are for people: no automated tool revokes one. */
+function familiesFor({ via }: Call): RevertRequest['selection']['families'] {
+  const names = revertedFamilies.map(({ name }) => name);
+  return via === undefined ? names : names.filter((name) => name !== 'key');
+}
 
 /** The rights of a caller: in a draft, the scope `draft` is enough where `design` is needed. */
 function writerOf({ caller, draft }: Call): RevertReader {
