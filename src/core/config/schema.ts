@@ -48,6 +48,7 @@ import {
   scope,
   shortText,
   size,
+  eventType,
   tableName,
   tryPath,
   wholeNumber,
@@ -245,6 +246,12 @@ export const sections = {
     /** A file with an API key of that host. */
     host_key_file: optional(anyText, { isPath: true, holds: apiKey }),
   },
+  'event.<name>': {
+    /** A file with the JSON Schema of the data. */
+    schema: optional(anyText, { field: 'schemaFile', isPath: true }),
+    /** When such an event occurs. */
+    summary: optional(anyText),
+  },
   webhook: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -355,7 +362,8 @@ export const sectionNames: Readonly<
     | 'log'
     | 'rate'
     | 'engine'
-    | 'table',
+    | 'table'
+    | 'event',
     ValueParser<string>
   >
 > = {
@@ -371,4 +379,5 @@ export const sectionNames: Readonly<
   rate: plainName,
   engine: plainName,
   table: tableName,
+  event: eventType,
 };
