@@ -63,8 +63,8 @@ export interface Rule {
 
 /**
  * The origin by which a rule is indexed, or several of them: see originsOf. A rule with an invalid
- * origin in `_unknowns_` matches
- * nothing (docs/design/page-rules.md#invalid-values), so it has an origin that no request has.
+ * origin in `_unknowns_` matches nothing (docs/design/page-rules.md#invalid-values), so it has an
+ * origin that no request has.
  */
 export function matchingOrigin({ origin, _unknowns_: unknowns }: Omit<Rule, 'id'>): string {
   return unknowns?.origin === undefined ? origin : unmatchableOrigin;
