@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { readdir, stat } from 'node:fs/promises';
 import { connect, type AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import type { TestContext } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { outboundConnectionsMax } from '../../../../src/core/outbound/h1/http1-client.ts';
-import { startSite, type TestSite } from '../../../harness.ts';
+import { startSite, type Answer, type TestSite } from '../../../harness.ts';
 import {
   addressA,
   addressB,
@@ -15,6 +17,9 @@ import {
   pageOf,
   type Row,
 } from './row.ts';
+
+/** The size of an upload that is interrupted. */
+const total = 200_000;
 
 const sharp = await import('sharp').catch(() => undefined);
 
@@ -119,17 +124,40 @@ export const contentRows: readonly Row[] = [
     async start(t) {
       const site = await startSite(t);
       const apikey = await newKey(site, 'design');
+      const folder = join(site.folder, 'data/assets/.incoming');
+      let sent = 100_000;
       const interrupt = async (name: string, key: string): Promise<void> => {
+        // Each has its own size, by which the file of its beginning is found.
+        sent += 1;
+        const size = sent;
         const socket = connect(site.port, '127.0.0.1').on('error', () => undefined);
         socket.write(
           `PUT /svc1/asset/${name} HTTP/1.1\r\nHost: a\r\napikey: ${key}\r\n` +
-            `Upload-Key: ${name}\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(50_000)}`,
+            `Content-Length: ${total}\r\n\r\n${'x'.repeat(size)}`,
         );
-        await delay(20);
+        const sizes = async (): Promise<readonly number[]> => {
+          const names = await readdir(folder).catch(() => []);
+          const sizeOf = (one: string) =>
+            stat(join(folder, one)).then(
+              (found) => found.size,
+              () => 0,
+            );
+          return Promise.all(names.map(sizeOf));
+        };
+        while (!(await sizes()).includes(size)) await delay(1);
         socket.destroy();
       };
+      const receivedOf = async (name: string): Promise<number> => {
+        const headers = { apikey: site.adminKey, 'content-range': `bytes */${total}` };
+        const kept = await fetch(`${site.url}/svc1/asset/${name}`, { method: 'PUT', headers });
+        return ((await kept.json()) as Answer).data.received as number;
+      };
       return {
-        ask: (at) => interrupt(`b${at}.bin`, site.adminKey),
+        async ask(at) {
+          if (at === 0) await interrupt('b.bin', site.adminKey);
+          while (at === 0 && (await receivedOf('b.bin')) === 0) await delay(1);
+          assert.equal(await receivedOf('b.bin'), 100_001);
+        },
         async attack() {
           for (let at = 0; at < 80; at += 1) await interrupt(`a${at}.bin`, apikey);
         },
