@@ -1,3 +1,4 @@
+import { servicePaths } from './service-paths.ts';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type {
@@ -348,6 +349,7 @@ class ServingProcess implements RunningServer {
     this.#tls = tls;
     this.#server = await startServer(
       {
+        paths: servicePaths,
         serving: () => this.#instance.serving,
         tls,
         log,
