@@ -1,6 +1,6 @@
 import { consoleOriginReply, withoutConsoleWorker } from '../../modules/console/console.ts';
 import { previewToken } from '../../modules/drafts/draft.ts';
-import { previewReply } from '../../modules/drafts/preview-answer.ts';
+import { isCodeOfOthers, previewReply } from '../../modules/drafts/preview-answer.ts';
 import type { ResponseHeaders } from '../../modules/headers/response-headers.ts';
 import type { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
 import type { SharedLimits } from '../fair/shared-limits.ts';
@@ -50,6 +50,8 @@ export interface ResponderParts extends FailureLogs {
     incoming: IncomingRequest,
     asked: Arrived,
   ) => Reply | undefined | Promise<Reply | undefined>;
+  /** What modules answer below `{base}/svc1` beside operations; the first one answers. */
+  readonly paths: Parameters<typeof answerService>[1];
   readonly shared: SharedLimits;
   readonly signedIn: Pick<SignedInWatch, 'watch'>;
   /** Milliseconds since 1970. */
@@ -274,7 +276,9 @@ export class Responder {
       body,
       trailers: body === undefined ? undefined : () => trailersOf(serving, body.rawTrailers),
     };
-    if (preview === undefined) return site.respond(request);
+    if (preview === undefined || isCodeOfOthers(preview, incoming.fields)) {
+      return site.respond(request);
+    }
     return previewReply(preview, request, `${config.server.base}/svc1/preview/end`);
   }
 
@@ -295,7 +299,7 @@ export class Responder {
   async #service(path: string, incoming: IncomingRequest): Promise<Reply> {
     const exchange = this.#exchange;
     let signal: AbortSignal | undefined;
-    const { reply, caller } = await answerService(this.#moment.serving, {
+    const { reply, caller } = await answerService(this.#moment.serving, this.#parts.paths, {
       path,
       exchange,
       incoming,
