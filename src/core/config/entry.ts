@@ -1,3 +1,4 @@
+import { withoutUsers } from '../values/url-user.ts';
 import { addedFieldName, fieldValue } from './headers.ts';
 import { customHeadersMax } from './limits.ts';
 import { placeOf } from './include.ts';
@@ -23,7 +24,7 @@ export function parseEntry<T>(
   if ('value' in parsed) return parsed;
   if (value === '') return { refused: `${quoted(key)} is empty: ${parsed.refused}` };
   return {
-    refused: `${quoted(key)} cannot be ${quoted(parsed.part ?? value)}: ${parsed.refused}`,
+    refused: `${quoted(key)} cannot be ${quoted(withoutUsers(parsed.part ?? value))}: ${parsed.refused}`,
   };
 }
 
