@@ -4,6 +4,12 @@ import fc from 'fast-check';
 import type { Draft, HistoryRow } from '../../../src/core/log/change.ts';
 import { mergeFields } from '../../../src/core/log/change.ts';
 import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
+import {
+  coversPath,
+  hasWildcard,
+  isRulePath,
+  wildcardRank,
+} from '../../../src/core/values/path.ts';
 import type { Rule } from '../../../src/modules/rules/rule.ts';
 import type { Store } from '../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../folder.ts';
@@ -82,11 +88,13 @@ suite('keys', () => {
 
 const characters = fc.constantFrom('/', 'a', 'b', '*', 'é', '\u{1f600}', '\0', '\ufffd');
 const anyText = fc.array(characters, { maxLength: 6 }).map((parts) => parts.join(''));
-const aPath = fc.oneof(
-  anyText.map((text) => `/${text}`),
-  anyText.map((text) => `/${text}*`),
-  anyText.filter((text) => text !== ''),
-);
+const aPath = fc
+  .oneof(
+    anyText.map((text) => `/${text}`),
+    anyText.map((text) => `/${text}*`),
+    anyText.filter((text) => text !== ''),
+  )
+  .filter((path) => !path.startsWith('/') || isRulePath(path));
 const anOrigin = fc.constantFrom('*', 'https://a', 'https://ab');
 const aFieldSet: fc.Arbitrary<JsonObject> = fc.record(
   {
@@ -136,8 +144,6 @@ class Imagined {
   }
 }
 
-const isWildcard = (path: string) => path.startsWith('/') && path.endsWith('*');
-
 function agree(store: Store, imagined: Imagined, paths: readonly string[]): void {
   assert.equal(store.seq(), imagined.seq);
   for (const [id, stored] of imagined.rules) assert.deepEqual(store.rule(id), stored);
@@ -149,7 +155,7 @@ function agree(store: Store, imagined: Imagined, paths: readonly string[]): void
   for (const origin of ['*', 'https://a', 'https://ab']) {
     for (const path of paths) {
       const exact = imagined.where(
-        (rule) => rule.origin === origin && rule.path === path && !isWildcard(path),
+        (rule) => rule.origin === origin && rule.path === path && !hasWildcard(path),
       );
       assert.deepEqual(
         store
@@ -159,17 +165,14 @@ function agree(store: Store, imagined: Imagined, paths: readonly string[]): void
         exact.sort(),
       );
       const covering = imagined.where(
-        (rule) =>
-          rule.origin === origin &&
-          isWildcard(rule.path) &&
-          path.startsWith(rule.path.slice(0, -1)),
+        (rule) => rule.origin === origin && hasWildcard(rule.path) && coversPath(rule.path, path),
       );
       const found = [...store.wildcardRules(origin, path)].flat();
       assert.deepEqual(found.map(({ id }) => id).sort(), covering.sort());
-      const lengths = found.map((candidate) => candidate.path.length);
+      const ranks = found.map((candidate) => wildcardRank(candidate.path));
       assert.deepEqual(
-        lengths,
-        lengths.toSorted((one, other) => other - one),
+        ranks,
+        ranks.toSorted((one, other) => other - one),
       );
     }
   }
