@@ -1,4 +1,4 @@
-import { parseJson } from '../src/core/values/json/exact-number.ts';
+import { parseJson } from '../src/core/values/json/parse.ts';
 import { EventEmitter, once } from 'node:events';
 import { connect } from 'node:net';
 import { join } from 'node:path';

@@ -666,6 +666,7 @@ export const texts = {
     hooks: (count: number) => `${count} failing ${count === 1 ? 'webhook' : 'webhooks'}`,
     configuration: 'The ini file has mistakes; the former configuration is in use.',
     certificate: (names: string) => `The certificate of ${names} ends soon, or has a problem.`,
+    keys: (count: number) => (count === 1 ? 'A key ends soon.' : `${count} keys end soon.`),
   },
   rendered: {
     rows: 'The rows of tables are those of now, as far as every visitor may read them.',
@@ -911,6 +912,11 @@ export const texts = {
     bound: 'for',
     keyOrigins: 'Only for these origins (separated by spaces)',
     keyPaths: 'Only below these paths, such as /blog/',
+    keyUntil: 'Ends at (empty: never)',
+    keyZone: 'Time zone of the end',
+    keyStates: { valid: 'ends', ending: 'ends soon:', ended: 'ended' },
+    moveEnd: 'Change its end',
+    saveEnd: 'Save its end',
     neverUsed: 'never used',
   },
   history: {

@@ -5,6 +5,7 @@
  */
 
 import { clean } from './clean.js';
+import { parseForTemplate } from './exact-json.js';
 import { Liquid } from './liquid.js';
 import {
   readRows,
@@ -51,7 +52,7 @@ async function rowsOf(answer, { base }) {
       body: JSON.stringify({ v }),
       signal: AbortSignal.timeout(answerMsMax),
     });
-    const { data, error } = await reply.json();
+    const { data, error } = parseForTemplate(await reply.text());
     if (error !== undefined) throw Object.assign(new Error(error.message), error);
     return data;
   });

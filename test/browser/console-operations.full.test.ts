@@ -73,6 +73,27 @@ suite('the operations of the console', () => {
     }
   }
 
+  test('a key gets an end, which is shown, and moved', async (t) => {
+    const { page, site } = await signedIn(t);
+    await goTo(page, '#/operations', 'Keys');
+    await page.getByLabel('Name', { exact: true }).fill('guest');
+    await page.getByLabel('Ends at (empty: never)').fill('2999-12-01T08:00');
+    await page.getByLabel('Time zone of the end').fill('Europe/Berlin');
+    await page.getByRole('button', { name: 'Make a key' }).click();
+    const row = page.locator('.table-list > li', { hasText: 'guest' });
+    await row.getByText('ends', { exact: false }).first().waitFor();
+    const ends = async () => {
+      const { data } = await site.call('svc1.key.list', {});
+      return data.rows.find(({ name }: { name: string }) => name === 'guest')?.until;
+    };
+    assert.equal(await ends(), '2999-12-01T07:00:00.000Z');
+    await row.getByRole('button', { name: 'Change its end guest' }).click();
+    await row.getByLabel('Ends at (empty: never)').fill('');
+    await row.getByRole('button', { name: 'Save its end' }).click();
+    await row.getByRole('button', { name: 'Save its end' }).waitFor({ state: 'detached' });
+    assert.equal(await ends(), undefined);
+  });
+
   test('the access log shows requests as they come, filtered, and what clients send as text', async (t) => {
     const { page, site } = await signedIn(t);
     await goTo(page, '#/operations/log', 'Access log');

@@ -168,8 +168,11 @@ suite('waymark key', () => {
     };
     const { id = '', rate } = rows.find(({ name }) => name === 'ci') ?? {};
     assert.equal(rate, 50);
-    assert.match((await key('list')).out, /^ID +CREATED +LAST USED +SCOPES +RATE +BOUNDS +NAME\n/);
-    assert.match((await key('list')).out, / read,design +50\/s +- +ci\n/);
+    assert.match(
+      (await key('list')).out,
+      /^ID +CREATED +LAST USED +SCOPES +RATE +BOUNDS +UNTIL +NAME\n/,
+    );
+    assert.match((await key('list')).out, / read,design +50\/s +- +- +ci\n/);
     assert.ok(!listed.out.includes(headers.apikey));
     assert.equal((await runWaymark(['key', 'revoke', id, '--config', iniFile])).code, 0);
     assert.equal(await status(), 401);
@@ -187,6 +190,37 @@ suite('waymark key', () => {
   });
 });
 
+test('waymark key ends a key, and moves its end', async (t) => {
+  const site = await startSite(t);
+  const { iniFile } = site;
+  const key = (...words: string[]) => runHere(['key', ...words, '--config', iniFile]);
+  const add = ['add', '--name', 'guest', '--scope', 'read'];
+  const added = await key(...add, '--until', '2999-01-01T09:00[Europe/Berlin]', '--json');
+  const { id, until, ...made } = JSON.parse(added.out);
+  assert.equal(until, '2999-01-01T08:00:00.000Z');
+  const apikey = made.key as string;
+  assert.match((await key('list')).out, / read +- +- +2999-01-01T08:00:00\.000Z +guest\n/);
+  assert.equal((await key('edit', id, '--until', '90d', '--name', 'Bea')).code, 0);
+  const [row] = JSON.parse((await key('list', '--json')).out).rows.slice(-1);
+  const days = Math.round((Date.parse(row.until) - Date.now()) / 86_400_000);
+  assert.deepEqual([row.name, days, row.state], ['Bea', 90, 'valid']);
+  const forever = await key('edit', id, '--until', 'never');
+  assert.match(forever.err, /\(Bea\) ends: never\.\n$/);
+  assert.equal((await site.call('svc1.server.status', {}, { apikey })).error, undefined);
+  for (const [end, code, message] of [
+    ['2020-01-01T00:00Z', 1, /2020-01-01T00:00:00\.000Z has passed/],
+    ['2999-01-01T00:00', 1, /Which time zone/],
+    ['999999999999d', 1, /no date-time/],
+  ] as const) {
+    const refused = await key('edit', id, '--until', end);
+    assert.equal(refused.code, code, end);
+    assert.match(refused.err, message);
+    assert.equal((await key(...add, '--until', end)).code, code, end);
+  }
+  assert.equal((await key('edit', id)).code, 2);
+  assert.equal((await key('edit', '01a00000-0000-7000-8000-000000000000', '--name', 'x')).code, 1);
+});
+
 test('waymark key binds a key to origins and paths, and lists them', async (t) => {
   const { iniFile } = await startSite(t);
   const key = (...words: string[]) => runHere(['key', ...words, '--config', iniFile]);
@@ -195,7 +229,7 @@ test('waymark key binds a key to origins and paths, and lists them', async (t) =
   assert.equal(added.code, 0, added.err);
   assert.match(added.err, /design, bound to https:\/\/one\.example \/blog\/ \/news\/\)/);
   const { out } = await key('list');
-  assert.match(out, /read,design +- +https:\/\/one\.example \/blog\/ \/news\/ +Bea\n/);
+  assert.match(out, /read,design +- +https:\/\/one\.example \/blog\/ \/news\/ +- +Bea\n/);
   const refused = await key('add', '--name', 'x', '--scope', 'admin', '--path', '/blog/');
   assert.equal(refused.code, 1);
   assert.match(refused.err, /A key with origins or paths can have the scopes render, read,/);

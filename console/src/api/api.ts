@@ -1,13 +1,9 @@
 import { draftFor } from './draft.ts';
 import { currentDraft, currentSession, keepSession, type Session } from './session.ts';
 import { texts } from '../texts.ts';
+import { parseJson } from './json.ts';
 
-/** A value of JSON. */
-export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
-/** An object of JSON. */
-export interface JsonObject {
-  readonly [name: string]: Json;
-}
+export type { Json, JsonObject } from './json.ts';
 
 /** What is wrong with a field, as the server says it. */
 export interface Problem {
@@ -92,7 +88,10 @@ async function post(
     redirect: 'error',
     ...(signal && { signal }),
   });
-  const answer = (await response.json().catch(() => ({}))) as {
+  const answer = (await response
+    .text()
+    .then((text) => parseJson(text))
+    .catch(() => ({}))) as {
     data?: unknown;
     error?: ConstructorParameters<typeof ApiError>[1];
   };

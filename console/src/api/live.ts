@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import { endSession, isBound, may, service } from './api.ts';
 import { currentSession, type Session } from './session.ts';
+import { parseJson } from './json.ts';
 
 /** Whether a subscription gets packets; `lost` while the tab tries to connect again. */
 export type FollowState = 'connecting' | 'open' | 'lost';
@@ -70,7 +71,7 @@ function connect(): void {
     for (const [id, one] of subscriptions) begin(id, one);
   });
   opened.addEventListener('message', ({ data }) => {
-    if (socket === opened) receive(JSON.parse(String(data)) as Message, session);
+    if (socket === opened) receive(parseJson(String(data)) as unknown as Message, session);
   });
   opened.addEventListener('close', () => {
     if (socket === opened) closed();
@@ -188,7 +189,7 @@ export function useFollow(
   useEffect(() => {
     if (input === undefined) return undefined;
     return subscribe({
-      ...{ name, v: JSON.parse(input) as object, onState: setState },
+      ...{ name, v: parseJson(input) as object, onState: setState },
       onData: (data) => {
         latest.current(data);
       },
@@ -225,7 +226,7 @@ export function useLive(topics: readonly Topic[], hook?: string): number {
     }, readAnywayMs);
     const end = subscribe({
       name: 'server.subscribe',
-      v: JSON.parse(input) as object,
+      v: parseJson(input) as object,
       onData: change,
       onState(state) {
         if (state === 'open') change();

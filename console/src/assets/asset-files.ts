@@ -176,7 +176,7 @@ export async function pageOf(asset: Asset, origin: string): Promise<AssetUse> {
 
 /** Whether visitors can ask for the path of a page: a breadcrumb's key, and a wildcard, is none. */
 export function isReachable({ path }: AssetUse): boolean {
-  return path.startsWith('/') && !path.endsWith('*');
+  return path.startsWith('/') && !path.includes('*');
 }
 
 function isFor(use: AssetUse, origin: string): boolean {

@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../api/api.ts';
+import { isObject, parseJson } from '../api/json.ts';
 import { headerLines, headersOf } from '../components/header-lines.ts';
 
 /** A condition in the form: its value, and the text by which a person writes it. */
@@ -75,10 +76,6 @@ export function isConditionName(name: string): name is ConditionName {
   return Object.hasOwn(conditionForms, name);
 }
 
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** The text of a condition's value; JSON if the form has no plainer one. */
 function conditionText(name: string, value: Json): string {
   const text = isConditionName(name) ? plainText(conditionForms[name], value) : undefined;
@@ -140,7 +137,7 @@ function partsOf(text: string): readonly string[] {
 
 function jsonOr(text: string): Json {
   try {
-    return JSON.parse(text) as Json;
+    return parseJson(text);
   } catch {
     return text;
   }

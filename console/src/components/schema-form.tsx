@@ -4,6 +4,7 @@ import { texts } from '../texts.ts';
 import { CodeEditor } from './code-editor.tsx';
 import type { Language } from './codemirror.ts';
 import './schema-form.css';
+import { isObject, parseJson, typedNumber } from '../api/json.ts';
 
 const t = texts.form;
 
@@ -207,8 +208,8 @@ function TextInput(props: ControlProps & { readonly hint: string | undefined }) 
         list={suggestions.length > 0 ? `${id}-list` : undefined}
         value={textOf(value)}
         onInput={({ currentTarget: { value: text } }) => {
-          const isNumber = control === 'number' && /^-?\d{1,15}(?:\.\d{1,15})?$/.test(text);
-          onChange(text === '' ? undefined : isNumber ? Number(text) : text);
+          const number = control === 'number' ? typedNumber(text) : undefined;
+          onChange(text === '' ? undefined : (number ?? text));
         }}
       />
       {suggestions.length > 0 ? (
@@ -410,7 +411,7 @@ function JsonText({ id, hint, value, onChange }: TextProps) {
         onInput={({ currentTarget: { value: next } }) => {
           setText(next);
           try {
-            onChange(next.trim() === '' ? undefined : (JSON.parse(next) as Json));
+            onChange(next.trim() === '' ? undefined : parseJson(next));
             setBad(false);
           } catch {
             setBad(true);
@@ -427,8 +428,7 @@ function JsonText({ id, hint, value, onChange }: TextProps) {
 }
 
 function objectOf(value: Json | undefined): JsonObject {
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-  return isObject ? (value as JsonObject) : {};
+  return isObject(value) ? value : {};
 }
 
 function textOf(value: Json | undefined): string {

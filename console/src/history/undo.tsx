@@ -35,6 +35,7 @@ interface Conflict {
   readonly later: readonly {
     readonly seq: number;
     readonly by: string;
+    readonly by_name?: string;
     readonly at: string;
     readonly action: keyof typeof t.laterActions;
     readonly fields: readonly string[];
@@ -291,9 +292,9 @@ function PlannedRecord({
       {isPage ? <a href={linkTo('/history', { id })}>{t.ofRecord}</a> : null}
       {conflict === undefined ? null : (
         <ul class="later">
-          {conflict.later.map(({ seq, by, at, action, fields: changed }) => (
+          {conflict.later.map(({ seq, by, by_name: name = by, at, action, fields: changed }) => (
             <li key={seq}>
-              {t.laterActions[action]} <When time={at} /> {t.by} <code>{by}</code>
+              {t.laterActions[action]} <When time={at} /> {t.by} {name}
               {changed.length === 0 ? '' : `: ${changed.join(', ')}`}
             </li>
           ))}

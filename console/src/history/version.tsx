@@ -15,6 +15,7 @@ export interface HistoryRow {
   readonly seq: number;
   readonly txn: string;
   readonly by: string;
+  readonly by_name?: string;
   readonly action: 'insert' | 'edit' | 'invalidate';
   readonly dtu_stored: string;
   readonly invalidated?: string;
@@ -43,14 +44,6 @@ export function Version({ id, row, newest, onChange }: VersionProps) {
     () => Promise.all([recordBefore(id, row), recordAt(id, row.seq)]),
     [id, row.seq],
   );
-  // The history of a record has the id of the key only.
-  const author = useLoad(
-    (signal) => {
-      const at = { from: String(row.seq), until: String(row.seq) };
-      return call<{ rows: readonly { by_name?: string }[] }>('change.list', at, { signal });
-    },
-    [row.seq],
-  );
   const [isUndoing, setUndoing] = useState(false);
   const [before, after] = states.data ?? [];
   // Everything after this row goes: the record is then as it was right after it.
@@ -60,8 +53,7 @@ export function Version({ id, row, newest, onChange }: VersionProps) {
       <p class="note">
         <When time={row.dtu_stored} />
         {' · '}
-        {texts.past.by}{' '}
-        <a href={linkTo('/history', { by: row.by })}>{author.data?.rows[0]?.by_name ?? row.by}</a>
+        {texts.past.by} <a href={linkTo('/history', { by: row.by })}>{row.by_name ?? row.by}</a>
         {' · '}
         <a href={linkTo('/history', { txn: row.txn })}>{t.txn}</a>
       </p>
@@ -116,7 +108,7 @@ function RenderedDifference({
   ];
   const sides = places.flatMap(({ title, rule, asOf }) => {
     const { path, origin } = rule ?? {};
-    if (typeof path !== 'string' || !path.startsWith('/') || path.endsWith('*')) return [];
+    if (typeof path !== 'string' || !path.startsWith('/') || path.includes('*')) return [];
     const place = { origin: typeof origin === 'string' ? origin : '*', path, asOf };
     return [<Rendered key={title} title={title} place={place} />];
   });

@@ -1,33 +1,20 @@
 import { useState } from 'preact/hooks';
-import { ApiError, call, may, type JsonObject } from '../api/api.ts';
+import { ApiError, call, may } from '../api/api.ts';
 import { useLive } from '../api/live.ts';
 import { linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { useLoad } from '../components/loading.ts';
-import {
-  CopyCurl,
-  Fault,
-  Field,
-  NoScope,
-  ScreenHead,
-  useCurrentInView,
-  When,
-} from '../components/ui.tsx';
+import { CopyCurl, Fault, NoScope, ScreenHead, useCurrentInView, When } from '../components/ui.tsx';
 import './operations.css';
 import { AccessLog } from './access-log.tsx';
 import { CacheContent } from './cache.tsx';
 import { Certificates } from './certificates.tsx';
 import { Configuration } from './configuration.tsx';
+import { Keys } from './keys.tsx';
 import { Nodes } from './nodes.tsx';
 import { Sources } from './sources.tsx';
 
 const t = texts.operations;
-/** Without `follow`: a key of a node is made where the node is (docs/how-to/several-machines.md). */
-const keyScopes = [
-  ...['render', 'read', 'design', 'webhook', 'event', 'verify', 'record.read', 'record.write'],
-  'admin',
-];
-
 /** The parts of the operations: the keys, and the screens of what the server does. */
 const tabs = [
   { path: '', name: t.keysTab },
@@ -100,200 +87,6 @@ function Access() {
         <p class="note">{texts.states.scope('admin')}</p>
       )}
     </>
-  );
-}
-
-interface KeyRow {
-  readonly id: string;
-  readonly name: string;
-  readonly scopes: readonly string[];
-  readonly created: string;
-  /** What the key is bound to. */
-  readonly origins?: readonly string[];
-  readonly paths?: readonly string[];
-  /** Null if the key was never used at this node. */
-  readonly last_used: string | null;
-}
-
-function Keys() {
-  const keys = useLoad(
-    (signal) => call<{ rows: readonly KeyRow[] }>('key.list', {}, { signal }),
-    [],
-    useLive(['keys']),
-  );
-  const [error, setError] = useState<unknown>();
-  const revoke = async ({ id, name }: KeyRow): Promise<void> => {
-    if (!confirm(t.revokeConfirm(name))) return;
-    try {
-      await call('key.revoke', { id });
-      keys.reload();
-    } catch (failure) {
-      setError(failure);
-    }
-  };
-  return (
-    <section class="panel">
-      <div class="panel-head">
-        <h2>{t.keys}</h2>
-      </div>
-      <Fault error={keys.error ?? error} onRetry={keys.reload} />
-      <ul class="table-list">
-        {keys.data?.rows.map((key) => (
-          <li key={key.id}>
-            <span>
-              <b>{key.name}</b> <span class="quiet">{key.scopes.join(', ')}</span>
-              {key.origins === undefined && key.paths === undefined ? null : (
-                <>
-                  {' '}
-                  · {t.bound}{' '}
-                  <code>{[...(key.origins ?? []), ...(key.paths ?? [])].join(' ')}</code>
-                </>
-              )}
-              <br />
-              <span class="quiet">
-                {t.created} <When time={key.created} /> · <LastUse time={key.last_used} /> ·{' '}
-                <code>{key.id}</code> ·{' '}
-                <a href={linkTo('/history', { by: key.id })}>
-                  {t.changes}
-                  <span class="unseen"> {key.name}</span>
-                </a>
-              </span>
-            </span>
-            <button type="button" class="quiet-button danger" onClick={() => void revoke(key)}>
-              {t.revoke}
-              <span class="unseen"> {key.name}</span>
-            </button>
-          </li>
-        ))}
-      </ul>
-      <NewKey onDone={keys.reload} />
-    </section>
-  );
-}
-
-function LastUse({ time }: { time: string | null }) {
-  if (time === null) return <>{t.neverUsed}</>;
-  return (
-    <>
-      {t.lastUsed} <When time={time} />
-    </>
-  );
-}
-
-/** The words of texts as lists, without the empty ones. */
-function listed(texts: Readonly<Record<string, string>>): JsonObject {
-  const lists = Object.entries(texts).map(
-    ([name, text]) => [name, text.split(/[\s,]+/).filter((word) => word !== '')] as const,
-  );
-  return Object.fromEntries(lists.filter(([, words]) => words.length > 0));
-}
-
-function TextField({
-  label,
-  value,
-  onInput,
-}: {
-  label: string;
-  value: string;
-  onInput: (value: string) => void;
-}) {
-  return (
-    <Field label={label}>
-      <input
-        type="text"
-        value={value}
-        onInput={({ currentTarget }) => {
-          onInput(currentTarget.value);
-        }}
-      />
-    </Field>
-  );
-}
-
-function ScopeChoice({
-  scopes,
-  onChange,
-}: {
-  scopes: readonly string[];
-  onChange: (scopes: readonly string[]) => void;
-}) {
-  return (
-    <fieldset>
-      <legend class="field-label">{t.keyScopes}</legend>
-      {keyScopes.map((scope) => (
-        <label key={scope} class="check">
-          <input
-            type="checkbox"
-            checked={scopes.includes(scope)}
-            onChange={({ currentTarget: { checked } }) => {
-              const others = scopes.filter((one) => one !== scope);
-              onChange(checked ? [...others, scope] : others);
-            }}
-          />
-          {scope}
-        </label>
-      ))}
-    </fieldset>
-  );
-}
-
-function NewKey({ onDone }: { onDone: () => void }) {
-  const [name, setName] = useState('');
-  const [scopes, setScopes] = useState<readonly string[]>(['read']);
-  const [origins, setOrigins] = useState('');
-  const [paths, setPaths] = useState('');
-  const [made, setMade] = useState('');
-  const [error, setError] = useState<unknown>();
-  const [isMaking, setMaking] = useState(false);
-  const make = async (): Promise<void> => {
-    setMaking(true);
-    setError(undefined);
-    try {
-      const v = { name, scopes, ...listed({ origins, paths }) };
-      const { key } = await call<{ key: string }>('key.insert', v);
-      setMade(key);
-      // The name of the next key may be there already.
-      setName((now) => (now === name ? '' : now));
-      onDone();
-    } catch (failure) {
-      setError(failure);
-    }
-    setMaking(false);
-  };
-  return (
-    <form
-      class="new-key"
-      onSubmit={(event) => {
-        event.preventDefault();
-        void make();
-      }}
-    >
-      <h3>{t.newKey}</h3>
-      <Field label={t.keyName}>
-        <input
-          type="text"
-          required
-          value={name}
-          onInput={({ currentTarget }) => {
-            setName(currentTarget.value);
-          }}
-        />
-      </Field>
-      <ScopeChoice scopes={scopes} onChange={setScopes} />
-      <TextField label={t.keyOrigins} value={origins} onInput={setOrigins} />
-      <TextField label={t.keyPaths} value={paths} onInput={setPaths} />
-      <button type="submit" disabled={isMaking || scopes.length === 0}>
-        {t.makeKey}
-      </button>
-      <Fault error={error} />
-      <p role="status">
-        {made === '' ? null : (
-          <>
-            {t.madeKey} <code>{made}</code>
-          </>
-        )}
-      </p>
-    </form>
   );
 }
 

@@ -98,7 +98,7 @@ function isPassedOver({ set_aside: isSetAside, check_problem: problem }: Source)
 /** What is wrong with the server itself now. */
 function faultsOf(status: Status | undefined): readonly { text: string; href: string }[] {
   if (status === undefined) return [];
-  const { configuration, certificates } = status;
+  const { configuration, certificates, keys } = status;
   const ending = certificates.filter((one) => one.problem !== null || endsSoon(one));
   return [
     ...(configuration.state === 'broken'
@@ -108,6 +108,7 @@ function faultsOf(status: Status | undefined): readonly { text: string; href: st
       text: t.certificate(names.join(', ') || section),
       href: '#/operations/certificates',
     })),
+    ...(keys.ending > 0 ? [{ text: t.keys(keys.ending), href: '#/operations' }] : []),
   ];
 }
 

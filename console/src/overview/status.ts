@@ -21,6 +21,7 @@ export interface Status {
     readonly valid_until: string | null;
     readonly problem: string | null;
   }[];
+  readonly keys: { readonly ending: number };
   readonly counts: { readonly rules: number; readonly hooks: number; readonly bytes: number };
   readonly memory: { readonly resident_bytes: number };
   readonly node: NodeStatus;

@@ -30,6 +30,7 @@ import { AccessField } from './access-field.tsx';
 import { asksForTitle, copyOf, CopyLinks, filled, isTemplate, PageStart } from './page-start.tsx';
 import { MomentField, TimeZones } from './moment-field.tsx';
 import { kinds } from './pages.tsx';
+import { parseJson } from '../api/json.ts';
 
 const t = texts.editor;
 
@@ -118,7 +119,7 @@ function valueOf(name: string, text: string): Json {
   if (name === 'headers') return headersOf(text);
   if (name !== 'enginedata') return text;
   try {
-    return JSON.parse(text) as Json;
+    return parseJson(text);
   } catch {
     return text;
   }

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { kindSchemas } from '../../../src/modules/rules/operations/kind-schemas.ts';
-import { service, type Json, type JsonObject, type Problem } from '../api/api.ts';
+import { service, type JsonObject, type Problem } from '../api/api.ts';
 import { problemsOf } from '../api/problems.ts';
 import { CodeEditor } from '../components/code-editor.tsx';
 import type { Language } from '../components/codemirror.ts';
@@ -8,6 +8,7 @@ import { useLoad } from '../components/loading.ts';
 import { SchemaFields } from '../components/schema-form.tsx';
 import { linkTo } from '../route.ts';
 import { texts } from '../texts.ts';
+import { parsedObject } from '../api/json.ts';
 
 const t = texts.editor;
 
@@ -48,7 +49,7 @@ export function Enginedata(props: EnginedataProps) {
   const { id, kind, engine, text, onText, problems, isReadOnly } = props;
   const [isJson, setJson] = useState(false);
   const schema = useLoad((signal) => loadSchema(kind, engine, signal), [kind, engine]);
-  const value = parsedObject(text);
+  const value = objectIn(text);
   const hasForm = schema.data !== undefined && value !== undefined;
   const isForm = hasForm && !isJson;
   if (kind === 'content' && engine === '' && text === '') return null;
@@ -122,14 +123,7 @@ function OtherMembers({ schema, value }: { schema: JsonObject; value: JsonObject
   return <p class="note wide-field">{t.otherMembers(others.join(', '))}</p>;
 }
 
-/** The object of a JSON text; undefined for another one. */
-function parsedObject(text: string): JsonObject | undefined {
-  if (text === '') return {};
-  try {
-    const value = JSON.parse(text) as Json;
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
+/** As parsedObject; no text is an empty object. */
+function objectIn(text: string): JsonObject | undefined {
+  return text === '' ? {} : parsedObject(text);
 }

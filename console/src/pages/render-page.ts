@@ -2,6 +2,7 @@ import { call, fetchPage, service, type Json, type JsonObject } from '../api/api
 import { madeOf, withoutLoader } from '../components/framed-page.ts';
 import { previewInput, type VisitorInput } from '../components/visitor-fields.tsx';
 import { texts } from '../texts.ts';
+import { isObject } from '../api/json.ts';
 
 const t = texts.editor;
 
@@ -38,10 +39,6 @@ export interface RenderedPage {
 interface RenderAnswer extends JsonObject {
   readonly id: string;
   readonly matched: string;
-}
-
-function isObject(value: Json | undefined): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 interface RenderOptions {

@@ -16,6 +16,7 @@ import { texts } from '../texts.ts';
 import { Busy, FailedScreen, Fault, saveByKey, ScreenHead } from '../components/ui.tsx';
 import { RowHistory } from './row-history.tsx';
 import { Undo } from '../history/undo.tsx';
+import { parseJson } from '../api/json.ts';
 
 const t = texts.tables;
 const checkAfterMs = 400;
@@ -91,7 +92,7 @@ function useRowProblems(table: string, id: string | undefined, value: JsonObject
   useEffect(() => {
     const abort = new AbortController();
     const check = async (): Promise<void> => {
-      const v = JSON.parse(input) as JsonObject;
+      const v = parseJson(input) as JsonObject;
       const { signal } = abort;
       const found = await call<{ problems: readonly Problem[] }>('record.check', v, { signal });
       setProblems(found.problems);

@@ -100,7 +100,7 @@ function RowVersion({
   return (
     <section class="version">
       <p class="note">
-        <a href={linkTo('/history', { by: row.by })}>{row.by}</a>
+        <a href={linkTo('/history', { by: row.by })}>{row.by_name ?? row.by}</a>
         {' · '}
         <a href={linkTo('/history', { txn: row.txn })}>{t.txn}</a>
       </p>

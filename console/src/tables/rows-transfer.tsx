@@ -4,6 +4,7 @@ import type { ShownRow } from './table-shape.ts';
 import { texts } from '../texts.ts';
 import { Fault, ScreenHead } from '../components/ui.tsx';
 import { Undo } from '../history/undo.tsx';
+import { parseJson } from '../api/json.ts';
 
 const t = texts.tables;
 const pageRows = 1000;
@@ -93,7 +94,7 @@ function linesOf(text: string, table: string): string {
   return lines
     .map((line) => {
       try {
-        const value = JSON.parse(line) as JsonObject;
+        const value = parseJson(line) as JsonObject;
         const isWrite = typeof value.a === 'string' && typeof value.v === 'object';
         return isWrite ? line : JSON.stringify({ a: 'svc1.record.insert', v: { ...value, table } });
       } catch {

@@ -8,6 +8,7 @@ import { goTo } from '../route.ts';
 import { SchemaFields } from '../components/schema-form.tsx';
 import { texts } from '../texts.ts';
 import { Busy, FailedScreen, Fault, saveByKey, ScreenHead } from '../components/ui.tsx';
+import { parsedObject } from '../api/json.ts';
 
 const t = texts.tables;
 
@@ -181,7 +182,7 @@ function useDefinition({ schema, loaded }: FormProps) {
   const [report, setReport] = useState<SchemaChange>();
   const [isSaving, setSaving] = useState(false);
   const [error, setError] = useState<unknown>();
-  const rowSchema = parsed(text);
+  const rowSchema = parsedObject(text);
   const changes = (): JsonObject => {
     const isChanged = JSON.stringify(rowSchema) !== base.schema;
     const all = names.filter(
@@ -220,16 +221,6 @@ function useDefinition({ schema, loaded }: FormProps) {
   };
   const said = { report, isSaving, error };
   return { stored, shown, value, setValue, text, setText, rowSchema, ...said, changes, save };
-}
-
-function parsed(text: string): JsonObject | undefined {
-  try {
-    const value = JSON.parse(text) as Json;
-    const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
-    return isObject ? (value as JsonObject) : undefined;
-  } catch {
-    return undefined;
-  }
 }
 
 /** What a new schema would do to the rows, and the button that does it. */

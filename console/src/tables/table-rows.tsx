@@ -16,6 +16,7 @@ import { useLoad, usePages } from '../components/loading.ts';
 import { Busy, FailedScreen, Fault, ScreenHead } from '../components/ui.tsx';
 import { UrlInput } from '../components/url-field.tsx';
 import { VirtualList } from '../components/virtual-list.tsx';
+import { parseJson } from '../api/json.ts';
 
 const t = texts.tables;
 const columnsMax = 5;
@@ -31,7 +32,7 @@ interface Query {
 function queryIn(params: URLSearchParams): Query {
   const [where, sort, text] = ['where', 'sort', 'text'].map((name) => params.get(name) ?? '');
   return {
-    ...(where !== '' && where !== undefined && { where: JSON.parse(where) as JsonObject }),
+    ...(where !== '' && where !== undefined && { where: parseJson(where) as JsonObject }),
     ...(sort !== '' && sort !== undefined && { sort }),
     ...(text !== '' && text !== undefined && { text }),
   };

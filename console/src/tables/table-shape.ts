@@ -1,4 +1,5 @@
 import type { Json, JsonObject } from '../api/api.ts';
+import { typedNumber } from '../api/json.ts';
 
 /** A table as record.schema describes it. */
 export interface TableShape {
@@ -46,6 +47,8 @@ export function titleOf({ title, key }: TableShape, row: ShownRow): string {
 export function valueOfText(text: string, field: JsonObject | undefined): Json {
   const types = [field?.type ?? 'string'].flat();
   const isNumber = types.some((type) => type === 'number' || type === 'integer');
+  const number = isNumber ? typedNumber(text) : undefined;
+  if (number !== undefined) return number;
   if (isNumber && text !== '' && Number.isFinite(Number(text))) return Number(text);
   if (types.includes('boolean') && /^(?:true|false)$/.test(text)) return text === 'true';
   return text;

@@ -6,6 +6,7 @@ import { goTo, linkTo, type Route } from '../route.ts';
 import { texts } from '../texts.ts';
 import { Busy, CopyCurl, Fault, msText, When } from '../components/ui.tsx';
 import '../components/panes.css';
+import { parseJson } from '../api/json.ts';
 
 const t = texts.webhooks;
 
@@ -304,7 +305,7 @@ function Headers({ fields }: { fields: readonly HeaderField[] | undefined }) {
 function prettyJson({ body, truncated }: Pick<Delivery, 'body' | 'truncated'>): string {
   if (truncated) return body;
   try {
-    return JSON.stringify(JSON.parse(body), undefined, 2);
+    return JSON.stringify(parseJson(body), undefined, 2);
   } catch {
     return body;
   }

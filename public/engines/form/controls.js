@@ -3,6 +3,7 @@
  * this module checks what browsers cannot.
  */
 
+import { numberOf, parseJson } from '../exact-json.js';
 import { createRadios, createSelect } from './choices.js';
 import { labelled, newId, surroundings, tag } from './dom.js';
 import { choicesOf, typeOf } from './schema.js';
@@ -144,15 +145,17 @@ function number(spec) {
     max: schema.maximum,
   });
   return labelled(spec, control, {
-    get: () => (control.value === '' ? undefined : control.valueAsNumber),
+    get: () => (control.value === '' ? undefined : numberOf(control.value)),
     set: (value) => {
-      control.value = value === undefined ? '' : String(value);
+      control.value = value === undefined ? '' : JSON.stringify(value);
     },
     check: (value) => {
       if (value === undefined) return '';
       const { exclusiveMinimum: low, exclusiveMaximum: high } = schema;
-      if (typeof low === 'number' && value <= low) return say('low', { limit: low });
-      if (typeof high === 'number' && value >= high) return say('high', { limit: high });
+      if (typeof low === 'number' && control.valueAsNumber <= low)
+        return say('low', { limit: low });
+      if (typeof high === 'number' && control.valueAsNumber >= high)
+        return say('high', { limit: high });
       return '';
     },
   });
@@ -186,7 +189,7 @@ function area(spec, kind) {
 function json(say) {
   const read = (value) => {
     try {
-      return JSON.parse(value);
+      return parseJson(value);
     } catch {
       return undefined;
     }

@@ -4,6 +4,8 @@
  * (docs/design/operations.md#envelope).
  */
 
+import { parseJson } from '../exact-json.js';
+
 const answerMsMax = 30_000;
 
 /** A failed request: code `down` without an answer, else the `error` of the host. */
@@ -45,7 +47,7 @@ export function connectHost({ url, credentials, isOwn }) {
     } catch {
       throw down();
     }
-    const answer = await reply.json().catch(() => null);
+    const answer = parsed(await reply.text().catch(() => ''));
     if (answer === null && reply.status >= 500) throw down();
     return dataOf(answer);
   }
@@ -106,7 +108,7 @@ export function newKey() {
 
 function parsed(text) {
   try {
-    return JSON.parse(text);
+    return parseJson(text);
   } catch {
     return null;
   }

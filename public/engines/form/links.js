@@ -1,6 +1,7 @@
 /* The links of enginedata.done. */
 
 import { link } from './dom.js';
+import { textOf } from './schema.js';
 
 /** The links; `{name}` in one stands for a value. */
 export function linksOf({ enginedata: { done } }, data) {
@@ -8,7 +9,7 @@ export function linksOf({ enginedata: { done } }, data) {
   const links = Array.isArray(done?.links) ? done.links : [];
   return links.flatMap(({ href, label }) => {
     const whole = String(href).replace(/\{([^{}]+)\}/g, (_, name) =>
-      encodeURIComponent(String(values.get(name) ?? '')),
+      encodeURIComponent(textOf(values.get(name) ?? '')),
     );
     return link(whole, String(label)) ?? [];
   });

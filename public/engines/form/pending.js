@@ -3,6 +3,8 @@
  * be sent again with the same vk, so that the record is stored once.
  */
 
+import { parseJson } from '../exact-json.js';
+
 /** Keeps what was sent: its vk and values. */
 export function keepPending(answer, sent) {
   attempt(() => sessionStorage.setItem(nameOf(answer), JSON.stringify(sent)));
@@ -10,7 +12,7 @@ export function keepPending(answer, sent) {
 
 /** What was sent without an answer; undefined for nothing. */
 export function pendingOf(answer) {
-  return attempt(() => JSON.parse(sessionStorage.getItem(nameOf(answer)) ?? 'null')) ?? undefined;
+  return attempt(() => parseJson(sessionStorage.getItem(nameOf(answer)) ?? 'null')) ?? undefined;
 }
 
 export function dropPending(answer) {

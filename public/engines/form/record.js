@@ -27,6 +27,8 @@ export function shown(value, schema, more) {
   if (choice !== undefined) return choice.label;
   if (typeof value === 'boolean') return say(value ? 'yes' : 'no');
   if (typeof value === 'number') return value.toLocaleString(lang);
+  if ('isRawJSON' in JSON && JSON.isRawJSON(value))
+    return new Intl.NumberFormat(lang).format(value.rawJSON);
   if (Array.isArray(value)) {
     const items = resolved(schema.items, root);
     return tag('ul', {}, ...value.map((one) => tag('li', {}, shown(one, items, more))));

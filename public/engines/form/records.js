@@ -4,6 +4,7 @@
  */
 
 import { connectHost, HostFailure } from './host.js';
+import { textOf } from './schema.js';
 
 /** The records of the answer's table. */
 export function recordsOf({ enginedata, table }, { base }) {
@@ -115,7 +116,7 @@ export function schemaOf({ schema, references = {} }) {
   const properties = Object.entries(schema.properties ?? {}).map(([name, property]) => {
     const { choices = [], is_whole: isWhole } = references[name] ?? {};
     if (choices.length === 0) return [name, property];
-    const named = choices.map(({ value, title }) => ({ const: value, title: String(title) }));
+    const named = choices.map(({ value, title }) => ({ const: value, title: textOf(title) }));
     return [name, { ...property, ...(isWhole ? { oneOf: named } : { 'x-choices': named }) }];
   });
   return { ...schema, properties: Object.fromEntries(properties) };

@@ -91,10 +91,12 @@ export function sameValue(one, other) {
 }
 
 function inOrder(_name, value) {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return value;
+  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value);
+  if (!isObject || ('isRawJSON' in JSON && JSON.isRawJSON(value))) return value;
   return Object.fromEntries(Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1)));
 }
 
-function textOf(value) {
+/** A JSON value as a text: a text as it is, else its JSON. */
+export function textOf(value) {
   return typeof value === 'string' ? value : JSON.stringify(value);
 }

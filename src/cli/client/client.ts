@@ -1,8 +1,10 @@
 import type { Operations, Streams } from './operations.ts';
+import { parseNumbers } from '../../core/values/json/exact-number.ts';
 import { openConnection, type ClientConnection, type ConnectionOptions } from './connection.ts';
 import { WaymarkError, type AnswerEnvelope } from './envelope.ts';
 
 export type { Json } from '../../core/values/json/json.ts';
+export { isExactNumber, type ExactNumber } from '../../core/values/json/exact-number.ts';
 export type { Operations, Streams } from './operations.ts';
 export { WaymarkError } from './envelope.ts';
 export { verifyWebhook, WebhookError, type WebhookEvent } from './webhook.ts';
@@ -126,7 +128,7 @@ async function post(
   });
   const text = await reply.text();
   try {
-    return JSON.parse(text) as AnswerEnvelope;
+    return parseNumbers(text) as AnswerEnvelope;
   } catch {
     throw new Error(`The server did not answer with JSON (${reply.status}): ${text.slice(0, 200)}`);
   }

@@ -1,3 +1,4 @@
+import { parseNumbers } from '../../core/values/json/exact-number.ts';
 import { WaymarkError, type AnswerEnvelope } from './envelope.ts';
 
 /** The server of a connection, and the key. */
@@ -63,7 +64,7 @@ function connectionOf(socket: WebSocket): ClientConnection {
   });
   socket.addEventListener('error', () => undefined);
   socket.addEventListener('message', ({ data }) => {
-    const envelope = JSON.parse(String(data)) as AnswerEnvelope;
+    const envelope = parseNumbers(String(data)) as AnswerEnvelope;
     receivers.get(envelope.id ?? 0)?.(envelope);
   });
   function send(name: string, members: object, receive: Receiver): number {

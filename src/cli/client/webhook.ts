@@ -1,3 +1,5 @@
+import { parseNumbers } from '../../core/values/json/exact-number.ts';
+
 /** An event as a delivery contains it. */
 export interface WebhookEvent {
   readonly id: string;
@@ -46,7 +48,7 @@ export async function verifyWebhook(
       const given = fromBase64(signature.slice(3));
       // Takes the same time wherever the signatures differ.
       if (given !== undefined && (await crypto.subtle.verify('HMAC', key, given, signed))) {
-        return JSON.parse(new TextDecoder().decode(bytes)) as WebhookEvent;
+        return parseNumbers(new TextDecoder().decode(bytes)) as WebhookEvent;
       }
     }
   }

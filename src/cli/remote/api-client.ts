@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { Option } from 'commander';
 import type { Config } from '../../core/config/config.ts';
 import { Failure, isFailureCode } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import type { Operations } from '../client/operations.ts';
 import { type Terminal, UsageError } from '../command.ts';

@@ -291,8 +291,9 @@ async function* historyPages(
 }
 
 function historyCells(row: HistoryRow): readonly string[] {
-  const { seq, dtu_txn: at, action, by, via, txn, invalidated } = row;
-  const author = via === undefined ? by : `${by} via ${via.client}`;
+  const { seq, dtu_txn: at, action, by, by_name: name, via, txn, invalidated } = row;
+  const key = name === undefined ? by : `${name} (${by})`;
+  const author = via === undefined ? key : `${key} via ${via.client}`;
   const data = JSON.stringify(row.data ?? row.data_invalidated);
   const state = invalidated === undefined ? 'active' : `invalidated ${invalidated}`;
   return [String(seq), at, action, author, txn, state, data];

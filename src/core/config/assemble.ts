@@ -1,6 +1,7 @@
 import { resolve } from 'node:path';
 import { type ListenAddress } from './addresses.ts';
 import type { Certificate, Config, DiskMount, ProxyConfig, TableConfig } from './config.ts';
+import { atOnce, type Steps } from '../fair/turns.ts';
 import {
   configFieldName,
   resolvedPath,
@@ -36,9 +37,14 @@ interface Inputs {
 
 /** Makes the frozen configuration of an ini text that has no problems. */
 export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
+  return atOnce(assembleSteps(ini, inputs));
+}
+
+/** The steps of assembleConfig: one for each section. */
+export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
   const { file, folder, hostName } = inputs;
   const { auth } = ini;
-  return frozen({
+  const config = {
     file,
     includedFiles: inputs.includedFiles ?? [],
     privatePaths: inputs.privatePaths ?? [],
@@ -47,12 +53,12 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     tls: tlsOf(ini, folder),
     disk: mountsOf(ini, inputs),
     proxies: proxiesOf(ini, folder),
-    headers: ini.headerRules.map(({ keys, fields }) => ({
+    headers: yield* eachOf(ini.headerRules, ({ keys, fields }) => ({
       name: keys.name,
       ...fieldsOf('headers.<name>', keys, folder),
       fields: fields.fields,
     })),
-    redirects: ini.redirects.map((section) => ({
+    redirects: yield* eachOf(ini.redirects, (section) => ({
       name: section.name,
       ...fieldsOf('redirect.<name>', section, folder),
       status: Number(section.values.status),
@@ -61,7 +67,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     rewrites: ini.rewrites.map(({ name, values: { origin, match = '', to = '' } }) => {
       return { name, origin, match, to };
     }),
-    access: ini.access.map((section) => ({
+    access: yield* eachOf(ini.access, (section) => ({
       name: section.name,
       ...fieldsOf('access.<name>', section, folder),
     })),
@@ -95,7 +101,29 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
     stats: fieldsOf('stats', ini.stats, folder),
     log: logOf(ini, folder),
     telemetry: fieldsOf('telemetry', ini.telemetry, folder),
-  });
+  };
+  return yield* frozenConfig(config);
+}
+
+/** Makes something of each section. */
+function* eachOf<S, T>(parsed: readonly S[], make: (section: S) => T): Steps<readonly T[]> {
+  const made: T[] = [];
+  for (const section of parsed) {
+    yield;
+    made.push(make(section));
+  }
+  return made;
+}
+
+/** Freezes a configuration, one section after the other. */
+function* frozenConfig(config: Config): Steps<Config> {
+  for (const member of Object.values(config)) {
+    for (const section of Array.isArray(member) ? member : [member]) {
+      yield;
+      frozen(section);
+    }
+  }
+  return frozen(config);
 }
 
 function tlsOf({ tls, hosts }: ParsedIni, folder: string): Config['tls'] {

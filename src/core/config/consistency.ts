@@ -6,6 +6,7 @@ import { proxyProblems } from '../../modules/proxy/section.ts';
 import { rateProblems } from '../../modules/rates/section.ts';
 import { redirectProblems, rewriteProblems } from '../../modules/redirects/section.ts';
 import { telemetryProblems } from '../../modules/telemetry/section.ts';
+import { atOnce, type Steps } from '../fair/turns.ts';
 import type { ListenAddress } from './addresses.ts';
 import { lineWords } from './include.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
@@ -26,32 +27,44 @@ export function lineOf(
   return lines.get(key)?.[0] ?? (isValid ? line : undefined);
 }
 
+/** Checks of keys that contradict each other. */
+const checks: readonly ((ini: ParsedIni) => readonly LineProblem[])[] = [
+  duplicateAddresses,
+  incompleteCertificates,
+  incompleteBinding,
+  incompleteDns,
+  incompleteOnDemand,
+  tlsWithoutCertificate,
+  certificatesWithoutTls,
+  duplicateMounts,
+  headersWithoutMount,
+  proxyProblems,
+  headerRuleProblems,
+  accessProblems,
+  logProblems,
+  rateProblems,
+  loginProblems,
+  telemetryProblems,
+  tokensWithoutKeys,
+  tablesWithoutSchema,
+  incompleteNode,
+  wrongCluster,
+];
+
 /** Finds keys of an ini text that contradict each other, without reading other files. */
 export function consistencyProblems(ini: ParsedIni): readonly LineProblem[] {
-  return [
-    ...duplicateAddresses(ini),
-    ...incompleteCertificates(ini),
-    ...incompleteBinding(ini),
-    ...incompleteDns(ini),
-    ...incompleteOnDemand(ini),
-    ...tlsWithoutCertificate(ini),
-    ...certificatesWithoutTls(ini),
-    ...duplicateMounts(ini),
-    ...headersWithoutMount(ini),
-    ...proxyProblems(ini),
-    ...headerRuleProblems(ini),
-    ...redirectProblems(ini),
-    ...rewriteProblems(ini),
-    ...accessProblems(ini),
-    ...logProblems(ini),
-    ...rateProblems(ini),
-    ...loginProblems(ini),
-    ...telemetryProblems(ini),
-    ...tokensWithoutKeys(ini),
-    ...tablesWithoutSchema(ini),
-    ...incompleteNode(ini),
-    ...wrongCluster(ini),
-  ];
+  return atOnce(consistencySteps(ini));
+}
+
+/** The steps of consistencyProblems: one for each check, and for each redirect. */
+export function* consistencySteps(ini: ParsedIni): Steps<readonly LineProblem[]> {
+  const problems: LineProblem[] = [];
+  for (const check of checks) {
+    yield;
+    problems.push(...check(ini));
+  }
+  problems.push(...(yield* redirectProblems(ini)), ...(yield* rewriteProblems(ini)));
+  return problems;
 }
 
 function duplicateAddresses({ server }: ParsedIni): readonly LineProblem[] {

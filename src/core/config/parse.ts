@@ -16,10 +16,11 @@ import {
   type ValuesOf,
   resolvedPath,
 } from './ini-key.ts';
+import { atOnce, type Steps } from '../fair/turns.ts';
 import { isUrl } from './addresses.ts';
 import { nearestName } from '../values/nearest.ts';
 import { quoted, type LineProblem } from './problem.ts';
-import { scanIni, type Entry, type ScannedSection } from './scan.ts';
+import { scanSteps, type Entry, type ScannedIni, type ScannedSection } from './scan.ts';
 import {
   parseRequestHeaders,
   parseResponseHeaders,
@@ -94,57 +95,67 @@ interface ParseContext {
  * `env` has the values of `${NAME}`. It never throws, and finds all problems at once. Its lines are
  * those of lineNumber.
  */
-export function parseIni(
-  text: string,
-  {
-    env,
-    included = [],
-  }: { readonly env: Environment; readonly included?: readonly IncludedFile[] },
-): ParsedIni {
-  const scanned = scanFiles(text, included);
+export function parseIni(text: string, given: ParseInput): ParsedIni {
+  return atOnce(parseSteps(text, given));
+}
+
+interface ParseInput {
+  readonly env: Environment;
+  readonly included?: readonly IncludedFile[];
+}
+
+/** The steps of parseIni: one for each section, since there may be many thousands. */
+export function* parseSteps(text: string, { env, included = [] }: ParseInput): Steps<ParsedIni> {
+  const scanned = yield* scanFiles(text, included);
   const problems: LineProblem[] = [...scanned.problems, ...scanned.outside.map(outsideProblem)];
-  const identified = identifyAll(scanned.sections, { included, problems });
-  const named = identified.flatMap(({ kind, entries }) => (kind === 'variables' ? entries : []));
+  const identified = yield* identifyAll(scanned.sections, { included, problems });
+  const byKind = Map.groupBy(identified, ({ kind }) => kind);
+  const named = (byKind.get('variables') ?? []).flatMap(({ entries }) => entries);
   const variables = parseVariables(named, { env, problems });
   const within = { env: { ...variables, ...env }, problems };
-  const all = <K extends SectionKind>(kind: K): readonly ParsedSection<K>[] =>
-    identified
-      .filter((section) => section.kind === kind)
-      .map((section) => parseSection(kind, section, within));
-  const one = <K extends SectionKind>(kind: K): ParsedSection<K> =>
-    all(kind)[0] ?? parseSection(kind, { kind, name: '', line: 0, entries: [] }, within);
+  function* each<T>(
+    kind: SectionIdentity['kind'],
+    parse: (section: IdentifiedSection) => T,
+  ): Steps<readonly T[]> {
+    const parsed: T[] = [];
+    for (const section of byKind.get(kind) ?? []) {
+      yield;
+      parsed.push(parse(section));
+    }
+    return parsed;
+  }
+  const all = <K extends SectionKind>(kind: K): Steps<readonly ParsedSection<K>[]> =>
+    each(kind, (section) => parseSection(kind, section, within));
+  const one = <K extends SectionKind>(kind: K): ParsedSection<K> => {
+    const [section = { kind, name: '', line: 0, entries: [] }] = byKind.get(kind) ?? [];
+    return parseSection(kind, section, within);
+  };
   const ini = {
     variables,
     includedFiles: included.map(({ name }) => name),
     server: one('server'),
     tls: one('tls'),
-    hosts: all('tls.<host>'),
-    disk: all('disk.<name>'),
-    headers: identified
-      .filter(({ kind }) => kind === 'disk.<name>.headers')
-      .map((section) => parseHeaders(section, within)),
-    proxies: all('proxy.<name>'),
-    proxyRequestHeaders: identified
-      .filter(({ kind }) => kind === 'proxy.<name>.request_headers')
-      .map((section) => parseRequestHeaders(section, within)),
-    proxyHeaders: identified
-      .filter(({ kind }) => kind === 'proxy.<name>.headers')
-      .map((section) =>
-        parseResponseHeaders(section, { ...within, title: `[proxy.${section.name}.headers]` }),
-      ),
-    headerRules: identified
-      .filter(({ kind }) => kind === 'headers.<name>')
-      .map((section) => parseHeaderRule(section, within)),
-    redirects: all('redirect.<name>'),
-    rewrites: all('rewrite.<name>'),
-    access: all('access.<name>'),
-    rates: all('rate.<name>'),
+    hosts: yield* all('tls.<host>'),
+    disk: yield* all('disk.<name>'),
+    headers: yield* each('disk.<name>.headers', (section) => parseHeaders(section, within)),
+    proxies: yield* all('proxy.<name>'),
+    proxyRequestHeaders: yield* each('proxy.<name>.request_headers', (section) =>
+      parseRequestHeaders(section, within),
+    ),
+    proxyHeaders: yield* each('proxy.<name>.headers', (section) =>
+      parseResponseHeaders(section, { ...within, title: `[proxy.${section.name}.headers]` }),
+    ),
+    headerRules: yield* each('headers.<name>', (section) => parseHeaderRule(section, within)),
+    redirects: yield* all('redirect.<name>'),
+    rewrites: yield* all('rewrite.<name>'),
+    access: yield* all('access.<name>'),
+    rates: yield* all('rate.<name>'),
     login: one('login'),
-    logins: all('login.<name>'),
+    logins: yield* all('login.<name>'),
     fetch: one('fetch'),
     auth: one('auth'),
-    engines: all('engine.<name>'),
-    tables: all('table.<name>'),
+    engines: yield* all('engine.<name>'),
+    tables: yield* all('table.<name>'),
     webhook: one('webhook'),
     node: one('node'),
     cluster: one('cluster'),
@@ -154,47 +165,46 @@ export function parseIni(
     mcp: one('mcp'),
     stats: one('stats'),
     log: one('log'),
-    pathLogs: all('log.<name>'),
+    pathLogs: yield* all('log.<name>'),
     telemetry: one('telemetry'),
   };
-  return { ...ini, problems: problems.toSorted((one, other) => one.line - other.line) };
+  return { ...ini, problems: problems.toSorted((first, next) => first.line - next.line) };
 }
 
 /** Scans an ini text and the included ones; the lines get the numbers of lineNumber. */
-function scanFiles(text: string, included: readonly IncludedFile[]): ReturnType<typeof scanIni> {
-  const first = scanIni(text);
+function* scanFiles(text: string, included: readonly IncludedFile[]): Steps<ScannedIni> {
+  const first = yield* scanSteps(text);
   if (included.length === 0) return first;
-  const numbered = <T extends { readonly line: number }>(one: T, file: number): T => ({
-    ...one,
-    line: lineNumber({ file, line: one.line }),
-  });
-  const others = included.map((each, at) => {
-    const { outside, sections: found, problems } = scanIni(each.text);
-    const number = <T extends { readonly line: number }>(one: T): T => numbered(one, at + 1);
-    return {
-      outside: outside.map(number),
-      sections: found.map((one) => ({ ...number(one), entries: one.entries.map(number) })),
-      problems: problems.map(number),
-    };
-  });
-  const all = [first, ...others];
-  return {
-    outside: all.flatMap(({ outside }) => outside),
-    sections: all.flatMap((one) => one.sections),
-    problems: all.flatMap((one) => one.problems),
-  };
+  const outside = [...first.outside];
+  const found = [...first.sections];
+  const problems = [...first.problems];
+  for (const [at, { text: more }] of included.entries()) {
+    const scanned = yield* scanSteps(more);
+    const number = <T extends { readonly line: number }>(one: T): T => ({
+      ...one,
+      line: lineNumber({ file: at + 1, line: one.line }),
+    });
+    outside.push(...scanned.outside.map(number));
+    problems.push(...scanned.problems.map(number));
+    for (const section of scanned.sections) {
+      yield;
+      found.push({ ...number(section), entries: section.entries.map(number) });
+    }
+  }
+  return { outside, sections: found, problems };
 }
 
 /**
  * The known sections, each once: lines below a repeated header belong to the first one. An included
  * file may have the sections that have a name, since the others are those of the whole server.
  */
-function identifyAll(
+function* identifyAll(
   scanned: readonly ScannedSection[],
   { included, problems }: { included: readonly IncludedFile[]; problems: LineProblem[] },
-): readonly IdentifiedSection[] {
+): Steps<readonly IdentifiedSection[]> {
   const identified = new Map<string, IdentifiedSection & { readonly entries: Entry[] }>();
   for (const { name, line, entries } of scanned) {
+    yield;
     const identity = identifySection(name);
     if (typeof identity === 'string') {
       problems.push({ line, message: identity });

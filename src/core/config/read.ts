@@ -2,14 +2,15 @@ import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { basename, dirname, join, resolve } from 'node:path';
+import { type Steps, eventLoop, inTurns } from '../fair/turns.ts';
 import { isServer } from './addresses.ts';
-import { assembleConfig } from './assemble.ts';
+import { assembleSteps } from './assemble.ts';
 import type { ConfigResult, ReadBesides } from './config.ts';
-import { consistencyProblems } from './consistency.ts';
+import { consistencySteps } from './consistency.ts';
 import { readText } from './files.ts';
 import { includePatterns, placeOf, readIncluded } from './include.ts';
 import { configFileBytesMax } from './limits.ts';
-import { parseIni, type ParsedIni } from './parse.ts';
+import { parseSteps, type ParsedIni } from './parse.ts';
 import type { LineProblem } from './problem.ts';
 import { checkReferences, exposureProblems, privateFiles } from './references.ts';
 import type { Environment } from './variables.ts';
@@ -57,13 +58,13 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
     const { line = 0, refused } = read;
     return failed(file, [{ line, message: `the ini file ${refused}` }]);
   }
-  const alone = parseIni(read.text, { env });
+  const alone = await steps(parseSteps(read.text, { env }));
   const { line, values } = alone.server;
   if (isReload && line === 0) return failed(file, [incomplete(read.text)]);
   if (values.include.length === 0) return configOf(alone, source);
   const at = alone.server.lines.get('include')?.[0] ?? line;
   const included = await readIncluded(values.include, { file, line: at, isReload });
-  const ini = parseIni(read.text, { env, included: included.files });
+  const ini = await steps(parseSteps(read.text, { env, included: included.files }));
   return configOf(
     { ...ini, problems: [...ini.problems, ...included.problems] },
     source,
@@ -82,7 +83,7 @@ async function readGenerated(
   source: ConfigSource,
   { text, env }: GeneratedIni,
 ): Promise<ConfigResult> {
-  const result = await configOf(parseIni(text, { env }), source, [], true);
+  const result = await configOf(await steps(parseSteps(text, { env })), source, [], true);
   if (result.ok) return result;
   // The lines belong to a generated text, not to a file.
   return { ok: false, problems: result.problems.map((problem) => ({ ...problem, line: 0 })) };
@@ -101,7 +102,7 @@ async function configOf(
   const iniFiles = [...(isGenerated ? [] : [absolute]), ...includedFiles];
   const held = await privateFiles(ini, { folder, iniFiles });
   const exposed = await exposureProblems(ini, held, { folder });
-  const all = [...ini.problems, ...consistencyProblems(ini), ...exposed, ...problems];
+  const all = [...ini.problems, ...(await steps(consistencySteps(ini))), ...exposed, ...problems];
   if (all.length > 0) {
     const named = [
       ...ini.tables.flatMap(({ values }) => values.schema ?? []),
@@ -116,8 +117,13 @@ async function configOf(
   // The configuration names the ini files already, but not where symbolic links lead.
   const privatePaths = held.flatMap(({ path }) => (iniFiles.includes(path) ? [] : path));
   const inputs = { file: absolute, folder, cores, hostName, ...read, includedFiles, privatePaths };
-  const config = assembleConfig(ini, inputs);
+  const config = await steps(assembleSteps(ini, inputs));
   return { ok: true, config };
+}
+
+/** Does steps in turns with the requests of a server that reads its configuration again. */
+function steps<T>(work: Steps<T>): Promise<T> {
+  return inTurns(work, eventLoop.turns('configuration'));
 }
 
 async function isFolder(path: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { unsafe } from 'ini';
+import { atOnce, type Steps } from '../fair/turns.ts';
 import { quoted, type LineProblem } from './problem.ts';
 
 /** One `key = value` line, decoded as the `ini` package does; `${NAME}` is not replaced yet. */
@@ -21,7 +22,7 @@ export interface ScannedSection {
 }
 
 /** An ini text as sections with their lines. */
-interface ScannedIni {
+export interface ScannedIni {
   /** Lines before the first section. */
   readonly outside: readonly Entry[];
   readonly sections: readonly ScannedSection[];
@@ -39,11 +40,17 @@ const unspacedQuotedValue = /^(?:"(?:[^"\\]|\\.)*"|'[^']*')[;#]/;
  * (`[tls.www.example.com]`).
  */
 export function scanIni(text: string): ScannedIni {
+  return atOnce(scanSteps(text));
+}
+
+/** The steps of scanIni: one for each line. */
+export function* scanSteps(text: string): Steps<ScannedIni> {
   const problems: LineProblem[] = [];
   const sections: ScannedSection[] = [];
   const outside: Entry[] = [];
   let entries = outside;
   for (const [index, raw] of text.split(/\r\n|\n|\r/).entries()) {
+    yield;
     const line = index + 1;
     const content = raw.trim();
     if (content === '' || content.startsWith(';') || content.startsWith('#')) continue;

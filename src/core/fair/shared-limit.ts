@@ -333,7 +333,7 @@ export class SharedLimit {
   }
 
   #join(client: Sharer, name: string, waiter: Waiter): void {
-    const wide = wideNameOf(client, name) ?? name;
+    const wide = turnsName(client);
     const line = this.#lines.get(name) ?? { client, name, wide, waiters: new Set(), passedOver: 0 };
     line.waiters.add(waiter);
     this.#lines.set(name, line);
@@ -387,7 +387,7 @@ export class SharedLimit {
   /** The line whose turn it is: of those with room, first those within their share. */
   #nextLine(): Line | undefined {
     if (this.#lines.size === 0 || this.#all >= this.#shares.max) return undefined;
-    const share = this.#shares.max / this.#clients();
+    let share: number | undefined;
     const passedOver: Line[] = [];
     let within: Line | undefined;
     let other: Line | undefined;
@@ -405,7 +405,8 @@ export class SharedLimit {
         within = line;
         break;
       }
-      if (held === 0 || held + amount <= share) within = this.#sooner(line, within);
+      if (held === 0 || held + amount <= (share ??= this.#share()))
+        within = this.#sooner(line, within);
       else other = this.#sooner(line, other);
     }
     const next = within ?? other;
@@ -426,11 +427,11 @@ export class SharedLimit {
     return earlier < 0 ? line : other;
   }
 
-  /** The number of clients that hold something or wait. */
-  #clients(): number {
+  /** An equal part for each client that holds something or waits. */
+  #share(): number {
     let clients = this.#held.size;
     for (const name of this.#lines.keys()) if (!this.#held.has(name)) clients += 1;
-    return clients;
+    return this.#shares.max / clients;
   }
 }
 
@@ -452,6 +453,12 @@ function abortReason(signal: AbortingSignal | undefined): Error {
 
 function isWithoutKey(client: Sharer): client is Exclude<Sharer, string> {
   return typeof client !== 'string' && client.keyId === undefined;
+}
+
+/** The name by which the turns of a client are counted: its wide network, or itself. */
+export function turnsName(client: Sharer): string {
+  const name = clientName(client);
+  return wideNameOf(client, name) ?? name;
 }
 
 /** The wide network of a client over IPv6 without a key: 6 of the 8 bytes in its name. */

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { Failure } from '../values/failure.ts';
-import { parseJson } from '../values/json/exact-number.ts';
+import { parseJson } from '../values/json/parse.ts';
 
 /** The longest key or sorted value that LMDB allows with pages of 4 KiB. */
 export const keyBytesMax = 1978;

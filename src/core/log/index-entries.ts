@@ -77,6 +77,15 @@ export function greatestEntry(
   return { key: Buffer.from(buffer, byteOffset, length), last: greatest.value };
 }
 
+/** The last value at a key; undefined without one. */
+export function lastValue(
+  database: Database<string, Uint8Array>,
+  key: Uint8Array,
+): string | undefined {
+  const greatest = database.doesExist(key) ? greatestEntry(database, key) : undefined;
+  return greatest?.last;
+}
+
 /** The candidates of a wildcard's key, sorted by their texts, whose last value is known. */
 export function wildcardValues(
   { wildcard }: PlaceDatabases,

@@ -3,7 +3,12 @@ import { type PastReads, createPastRules } from '../../modules/rules/log/past-ru
 import { rulesByPath } from '../../modules/rules/log/path-order.ts';
 import { createTreeReads } from '../../modules/rules/log/path-tree.ts';
 import { createRuleAccessReads } from '../../modules/rules/log/rule-access.ts';
-import { findExact, findWildcards, roomFailure } from '../../modules/rules/log/rule-index.ts';
+import {
+  findExact,
+  findWildcards,
+  hasSegmentWildcards,
+  roomFailure,
+} from '../../modules/rules/log/rule-index.ts';
 import { createRuleAssetReads, createRuleTimeReads } from '../../modules/rules/log/rule-lookups.ts';
 import type { StoredRule } from '../../modules/rules/rule.ts';
 import { createRowReads } from '../../modules/tables/log/row-reads.ts';
@@ -135,7 +140,10 @@ function recordHistory(
   return found;
 }
 
-type PlaceReads = Pick<Reads, 'exactRules' | 'wildcardRules' | 'roomFailure'> &
+type PlaceReads = Pick<
+  Reads,
+  'exactRules' | 'wildcardRules' | 'hasSegmentWildcards' | 'roomFailure'
+> &
   ReturnType<typeof createTreeReads> &
   ReturnType<typeof createRuleTimeReads> &
   ReturnType<typeof createRuleAssetReads> &
@@ -145,7 +153,8 @@ type PlaceReads = Pick<Reads, 'exactRules' | 'wildcardRules' | 'roomFailure'> &
 function createPlaceReads(databases: Databases): PlaceReads {
   return {
     exactRules: (origin, path) => findExact(databases, origin, path),
-    wildcardRules: (origin, path) => findWildcards(databases, origin, path),
+    wildcardRules: (origin, path, known) => findWildcards(databases, { origin, path }, known),
+    hasSegmentWildcards: () => hasSegmentWildcards(databases),
     ...createTreeReads(databases),
     ...createRuleTimeReads(databases),
     ...createRuleAssetReads(databases),

@@ -195,10 +195,17 @@ export interface Reads extends TreeReads {
    */
   exactRules(origin: string, path: string): readonly Candidate[];
   /**
-   * The rules of each wildcard of exactly this origin (or `*`) that covers the path, longest first.
-   * The caller iterates within one turn of the event loop.
+   * The rules of each wildcard of exactly this origin (or `*`) that covers the path, in the order
+   * of wildcardRank. The caller iterates within one turn of the event loop.
    */
-  wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
+  wildcardRules(
+    origin: string,
+    path: string,
+    /** `hasSegments` false if none of them stands for a segment, which is quicker. */
+    known?: { readonly hasSegments?: boolean },
+  ): Iterable<readonly Candidate[]>;
+  /** Whether some rule has a `*` for a segment of its path. */
+  hasSegmentWildcards(): boolean;
   /**
    * The next time after another one at which a page rule begins or ceases to answer, in
    * milliseconds since 1970; undefined for none.

@@ -1,12 +1,11 @@
+import { turnsName } from '../fair/shared-limit.ts';
 import { eventLoop, type WorkTurns } from '../fair/turns.ts';
 import type { Store } from '../log/store.ts';
-import { addressNetwork } from '../values/network/cidr.ts';
 import type { Call } from './operation.ts';
 
 /** The turns of a call on the event loop, in the line of its key, or of its network. */
 export function turnsOf({ caller, signal }: Pick<Call, 'caller' | 'signal'>): WorkTurns {
-  const { keyId, address } = caller;
-  return eventLoop.turns(keyId ?? addressNetwork(address), signal());
+  return eventLoop.turns(turnsName(caller), signal());
 }
 
 /**

@@ -4,7 +4,7 @@ import type { Duplex, Readable } from 'node:stream';
 import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
 import type { HttpVersion } from '../http/request.ts';
 import type { Cancellation, Failure } from '../values/failure.ts';
-import type { Peer } from '../values/network/peer.ts';
+import type { ClientAddress, Peer } from '../values/network/peer.ts';
 
 /** The head of a request as it was sent, from any parser. */
 export interface MessageHead {
@@ -111,9 +111,10 @@ export interface Exchange extends Arrived {
   /**
    * Sends the answer, as fast as the client reads. If it cannot be finished, it ends the connection
    * or the stream, so that the client sees that a part is missing (RFC 9112 §8, RFC 9113 §8.1.1).
-   * Returns at once if there is nothing to wait for.
+   * Returns at once if there is nothing to wait for. `address` is that of the client, which shares
+   * the turns of files with others; that of its peer by default.
    */
-  respond(reply: Reply): Sent | Promise<Sent>;
+  respond(reply: Reply, address?: ClientAddress): Sent | Promise<Sent>;
   /**
    * Prepares the connection for an answer to a request whose content nobody reads; `tooMuch` is
    * called if the client goes on sending it.

@@ -1,5 +1,5 @@
 import { escapeHtml, pageFields, plainPage } from '../http/content/page.ts';
-import { type FieldList, type Reply, statusFor } from '../http/reply.ts';
+import { type FieldList, type Reply, statusFor, withoutFields } from '../http/reply.ts';
 import { prefersHtml } from '../http/representation/negotiation.ts';
 import { docsOf } from '../operations/http/failure-docs.ts';
 import type { LimitLog } from '../report/limit-log.ts';
@@ -7,6 +7,7 @@ import { type Log, reasonOf } from '../report/log.ts';
 import { STATUS_CODES } from '../server/h1/node-http.ts';
 import { type Failure, type FailureCode, type Problem, failureFrom } from '../values/failure.ts';
 import type { ClientAddress } from '../values/network/peer.ts';
+import type { SiteAccess } from './site-access.ts';
 
 /** A failure in an envelope (docs/design/failures.md#failures). */
 interface FailureMember {
@@ -20,6 +21,8 @@ interface FailureMember {
   /** The path of a page of the documentation that helps. */
   readonly docs?: string;
 }
+
+type FailedRequest = Parameters<SiteAccess['errorPage']>[1];
 
 /** The log and the ids of failures. */
 export interface FailureLogs {
@@ -97,6 +100,46 @@ export function contentFailure(failure: Failure, id: string, accept: string | un
     `<small>${quote}</small>`;
   const page = plainPage(title, escapeHtml(failure.message), further);
   return answer({ failure, id }, 'text/html; charset=utf-8', page);
+}
+
+/** The site's error page for a failure, with the fields of its reply; undefined without one. */
+export async function errorPage(
+  site: Pick<SiteAccess, 'errorPage'>,
+  reply: Reply,
+  failed: FailedRequest,
+): Promise<Reply | undefined> {
+  const page = await site.errorPage(reply.status, failed);
+  if (page === undefined) return undefined;
+  const said = withoutFields(reply.fields, ...page.fields.map((name) => name.toLowerCase()));
+  const fields = [...page.fields, ...withoutFields(said, 'content-length')];
+  const { failureId, reason, isPrivate } = reply;
+  const source = /^(?:access|rate):/.test(reply.source) ? reply.source : page.source;
+  return {
+    ...page,
+    fields,
+    source,
+    ...(failureId && { failureId }),
+    ...(reason && { reason }),
+    ...(isPrivate && { isPrivate }),
+  };
+}
+
+/**
+ * The page of a site where nothing answers, as its visitors get it; a caller that asks for no type
+ * gets that for people.
+ */
+export async function notFoundPage(
+  { log, newId }: Pick<FailureLogs, 'log' | 'newId'>,
+  site: Pick<SiteAccess, 'errorPage'>,
+  { failure, request }: { readonly failure: Failure; readonly request: FailedRequest },
+): Promise<Reply> {
+  const id = newId();
+  const { code, message, source } = failure;
+  log.debug({ id, code, address: request.address, source }, message);
+  const { accept = 'text/html' } = request.fields;
+  const reply = contentFailure(failure, id, accept);
+  if (!prefersHtml(accept)) return reply;
+  return (await errorPage(site, reply, request)) ?? reply;
 }
 
 /** Who is refused, and the link to sign out: a person may have chosen the wrong account. */

@@ -28,7 +28,7 @@ import type { ClientAddress } from '../values/network/peer.ts';
 import { servicePath } from '../values/path.ts';
 import { passContentOn } from './body.ts';
 import { type Arrived, type Exchange, type Sent, sentAccept } from './exchange.ts';
-import { type FailureLogs, contentFailure, loggedFailure } from './failures.ts';
+import { type FailureLogs, contentFailure, errorPage, loggedFailure } from './failures.ts';
 import {
   type IncomingRequest,
   acceptRequest,
@@ -217,7 +217,7 @@ export class Responder {
     const isHead = exchange.head.method === 'HEAD' && reply.body.kind !== 'none';
     if (isHead) await discard(reply);
     try {
-      return await exchange.respond(isHead ? { ...reply, body: noBody } : reply);
+      return await exchange.respond(isHead ? { ...reply, body: noBody } : reply, this.address);
     } catch (error) {
       await discard(reply);
       throw error;
@@ -278,25 +278,10 @@ export class Responder {
     return previewReply(preview, request, `${config.server.base}/svc1/preview/end`);
   }
 
-  /** Makes the error page of the site for a failure, with the fields of the failure's own reply. */
-  async #errorPage(reply: Reply, incoming: IncomingRequest): Promise<Reply | undefined> {
+  #errorPage(reply: Reply, incoming: IncomingRequest): Promise<Reply | undefined> {
     const { site, visitors } = this.#moment.serving;
     const visitor = visitors.visitorOf(incoming);
-    const failed = { ...incoming.target, ...incoming, visitor };
-    const page = await site.errorPage(reply.status, failed);
-    if (page === undefined) return undefined;
-    const said = withoutFields(reply.fields, ...page.fields.map((name) => name.toLowerCase()));
-    const fields = [...page.fields, ...withoutFields(said, 'content-length')];
-    const { failureId, reason, isPrivate } = reply;
-    const source = /^(?:access|rate):/.test(reply.source) ? reply.source : page.source;
-    return {
-      ...page,
-      fields,
-      source,
-      ...(failureId && { failureId }),
-      ...(reason && { reason }),
-      ...(isPrivate && { isPrivate }),
-    };
+    return errorPage(site, reply, { ...incoming.target, ...incoming, visitor });
   }
 
   /** The reply to a failure, reusable if the failure is; a debug log has a line for each one. */

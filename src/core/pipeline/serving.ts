@@ -12,7 +12,7 @@ import type { Tracer } from '../report/trace.ts';
 import type { ConsoleFiles } from '../../modules/console/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../../modules/console/public-files.ts';
 import type { Site } from './site.ts';
-import type { Authenticate } from '../operations/keys/authenticate.ts';
+import type { Authenticate, CallerEnds } from '../operations/keys/authenticate.ts';
 import type { Login } from '../../modules/login/login.ts';
 import type { Visitors } from '../../modules/visitors/visitor.ts';
 import type { Execute } from '../operations/execute.ts';
@@ -43,8 +43,9 @@ export interface Serving {
   readonly visitors: Visitors;
   /** The sign-in by `[login]`; undefined without a provider. */
   readonly login: Login | undefined;
-  /** Throws `unauthenticated` if the caller's key is revoked. */
+  /** Throws `unauthenticated` if the caller's key is revoked, or it or its session has ended. */
   readonly requireUnrevoked: (caller: Caller) => void;
+  readonly callerEnds: CallerEnds;
   readonly publicFiles: PublicFiles;
   readonly consoleFiles: ConsoleFiles;
   readonly ownFiles: PublicFileReplies;

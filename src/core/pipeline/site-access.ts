@@ -10,7 +10,7 @@ import type { Rule, StoredRule } from '../../modules/rules/rule.ts';
 import type { RowReader } from '../../modules/rendering/rendered-pages.ts';
 import type { CandidateReads } from '../../modules/rules/matcher.ts';
 import type { PageRequest } from './source.ts';
-import type { Disk } from '../../modules/files/disk.ts';
+import type { Disk, FailedRequest } from '../../modules/files/disk.ts';
 
 /** A breadcrumb's key, with its visit. */
 export interface KeyVisit extends BreadcrumbVisit {
@@ -27,6 +27,8 @@ export interface SiteAccess {
    * own failures.
    */
   respond(request: ContentRequest): Reply | Promise<Reply>;
+  /** The site's own error page for a failure, with its status; undefined if it has none. */
+  errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
   /** The rule that replies at an origin and path if no file does; undefined if there is none. */
   findRule(place: {
     readonly origin: string;

@@ -32,7 +32,7 @@ import { rulesAtTime, type RuleReader } from '../../modules/rules/valid-rules.ts
 import { candidatesFor } from '../../modules/rules/matcher.ts';
 import { notFoundReply, type ContentSource, type PageRequest } from './source.ts';
 import { diskSource, fallbackSource, hasFile } from '../../modules/files/disk-sources.ts';
-import type { Disk, FailedRequest } from '../../modules/files/disk.ts';
+import type { Disk } from '../../modules/files/disk.ts';
 import {
   explainRuleAccess,
   guardedPrecedence,
@@ -94,8 +94,6 @@ export interface Site extends SiteAccess {
   forwardsUpgrade(
     request: Pick<ContentRequest, keyof RequestTarget | 'method' | 'fields'>,
   ): boolean;
-  /** The site's own error page for a failure, with its status; undefined if it has none. */
-  errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
 }
 
 /** Creates a site. */

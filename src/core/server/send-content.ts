@@ -1,8 +1,10 @@
 import type { Readable, Writable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
-import type { Body, FieldList, FileSource, Part } from '../http/reply.ts';
+import type { Sharer } from '../fair/shared-limit.ts';
+import type { Body, FieldList, Part } from '../http/reply.ts';
 import type { Sent } from '../pipeline/exchange.ts';
-import { takeBuffers } from './h1/file-buffers.ts';
+import type { ClientAddress } from '../values/network/peer.ts';
+import { copyRange } from './copy-file.ts';
 import { writeAll } from './h1/pieces.ts';
 
 /** The longest time that the head of an answer waits for streamed content to begin. */
@@ -21,13 +23,17 @@ export interface ContentWays {
   readonly failed: () => void;
 }
 
-/** Writes content from a file or a stream behind a head, as fast as the client reads. */
+/**
+ * Writes content from a file or a stream behind a head, as fast as the client reads. `address` is
+ * that of the client, whose turns it takes.
+ */
 export function sendContent(
   to: Writable,
   ways: ContentWays,
   body: Extract<Body, { readonly kind: 'file' | 'stream' }>,
+  address: ClientAddress,
 ): Promise<Sent> {
-  if (body.kind === 'file') return sendFile(to, body.file, body.parts);
+  if (body.kind === 'file') return sendFile(to, body, { keyId: undefined, address });
   return sendStream(to, ways, body);
 }
 
@@ -75,13 +81,17 @@ async function sendStream(
   }
 }
 
-async function sendFile(to: Writable, file: FileSource, parts: readonly Part[]): Promise<Sent> {
+async function sendFile(
+  to: Writable,
+  { file, parts }: Extract<Body, { readonly kind: 'file' }>,
+  client: Sharer,
+): Promise<Sent> {
   let bytes = 0;
   try {
     for (const part of parts) {
       const sent = Buffer.isBuffer(part)
         ? await writeAll(to, part)
-        : await copyRange(to, file, part.first, part.last + 1);
+        : await copyRange(to, { file, from: part.first, to: part.last + 1, client });
       bytes += sent;
       if (sent < lengthOf(part)) {
         to.destroy();
@@ -95,41 +105,6 @@ async function sendFile(to: Writable, file: FileSource, parts: readonly Part[]):
     return { bytes, cut: true };
   } finally {
     await file.close();
-  }
-}
-
-/**
- * Copies bytes of a file from one position up to another through two buffers: it reads into one
- * while it writes the other. Resolves to the number of copied bytes: fewer if the file has become
- * shorter or the client has disconnected.
- */
-async function copyRange(
-  into: Writable,
-  file: FileSource,
-  from: number,
-  to: number,
-): Promise<number> {
-  const { pair, release } = takeBuffers(to - from);
-  let [reading, writing] = pair;
-  let position = from;
-  let write: Promise<number> | undefined;
-  let areIdle = false;
-  try {
-    while (position < to) {
-      const wanted = Math.min(reading.length, to - position);
-      const count = await file.read(reading.subarray(0, wanted), position);
-      const written = write === undefined ? 1 : await write;
-      if (written === 0) return position - from;
-      if (count === 0) return position - from;
-      position += count;
-      write = writeAll(into, reading.subarray(0, count));
-      [reading, writing] = [writing, reading];
-    }
-    // A socket reads from a buffer until the whole write is done.
-    areIdle = (await write) !== 0;
-    return areIdle ? position - from : 0;
-  } finally {
-    release(areIdle);
   }
 }
 

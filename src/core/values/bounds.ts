@@ -1,4 +1,4 @@
-import { isWildcardPath } from './path.ts';
+import { hasWildcard } from './path.ts';
 import { matchingOrigin, type Rule } from '../../modules/rules/rule.ts';
 
 /**
@@ -40,8 +40,8 @@ export function folderOf(path: string): string {
 }
 
 function covers(bound: string, path: string): boolean {
-  const isWildcard = isWildcardPath(path);
-  const start = isWildcard ? path.slice(0, -1) : path;
+  const isWildcard = hasWildcard(path);
+  const start = isWildcard ? path.slice(0, path.indexOf('*')) : path;
   return start.startsWith(folderOf(bound)) || (!isWildcard && path === bound);
 }
 

@@ -65,6 +65,8 @@ export interface ApiKey extends Bounds {
   readonly rate?: number;
   /** The node that may use the key for the scope `follow`; every such key has one. */
   readonly node?: string;
+  /** When the key ends: ISO 8601, UTC; by default, it never does. */
+  readonly until?: string;
   /**
    * Only for a session, which is stored as a key of its own: the id of the key that it was made
    * with, its end (ISO 8601, UTC), and at a node with a centre the encrypted text of that key.
@@ -101,6 +103,16 @@ export interface Caller {
    * session that the centre has made.
    */
   readonly apikey?: string;
+}
+
+/**
+ * When a key ends, in milliseconds since 1970; Infinity for one that does not. Nobody can use a key
+ * whose end cannot be read.
+ */
+export function keyEndMs({ until }: Pick<ApiKey, 'until'>): number {
+  if (until === undefined) return Infinity;
+  const endMs = Date.parse(until);
+  return Number.isNaN(endMs) ? -Infinity : endMs;
 }
 
 /** Whether a text can be the name of a key: one line of at most 128 characters. */

@@ -265,6 +265,76 @@ export function isWildcardPath(path: string): boolean {
   return path.startsWith('/') && path.endsWith('*');
 }
 
+/** Whether a `*` of the path of a page rule stands for one whole segment. */
+export function isSegmentWildcard(path: string): boolean {
+  return path.startsWith('/') && path.includes('/*/');
+}
+
+/** Whether the path of a page rule covers more than one path. */
+export function hasWildcard(path: string): boolean {
+  return isWildcardPath(path) || isSegmentWildcard(path);
+}
+
+/** Segments of a path with a `*` in its middle; no longer path is looked up there. */
+export const segmentsMax = 32;
+
+/**
+ * Whether a canonical path may be that of a page rule: its only `*` is its end, or one of its
+ * segments.
+ */
+export function isRulePath(path: string): boolean {
+  const star = path.indexOf('*');
+  if (star === -1 || star === path.length - 1) return true;
+  return path.lastIndexOf('*') === star && isSegmentWildcard(path) && !hasManySegments(path);
+}
+
+function hasManySegments(path: string): boolean {
+  return path.split('/', segmentsMax + 2).length > segmentsMax + 1;
+}
+
+/**
+ * The order of wildcards over one path, the greatest first: that whose `*` begins later, and of two
+ * at the same place the one that has more behind it.
+ */
+export function wildcardRank(path: string): number {
+  return 2 * path.indexOf('*') + Number(!path.endsWith('*'));
+}
+
+/**
+ * The part of a path that the `*` of a rule's path stands for; undefined for a path that the rule
+ * does not cover, and for a rule without a `*`.
+ */
+export function capturedPart(rulePath: string, path: string): string | undefined {
+  if (!hasWildcard(rulePath)) return undefined;
+  const star = rulePath.indexOf('*');
+  if (!path.startsWith(rulePath.slice(0, star))) return undefined;
+  const suffix = rulePath.slice(star + 1);
+  if (suffix === '') return path.slice(star);
+  const end = path.indexOf('/', star);
+  return end > star && path.slice(end) === suffix ? path.slice(star, end) : undefined;
+}
+
+/** Whether the path of a page rule covers a path. */
+export function coversPath(rulePath: string, path: string): boolean {
+  return rulePath === path || capturedPart(rulePath, path) !== undefined;
+}
+
+/**
+ * The paths with a `*` for one segment that cover a path, that whose `*` begins last first; none
+ * for a path with too many segments.
+ */
+export function segmentWildcardsOver(path: string): readonly string[] {
+  if (!path.startsWith('/') || hasManySegments(path)) return [];
+  const found: string[] = [];
+  for (let end = path.lastIndexOf('/'); end > 0;) {
+    const slash = path.lastIndexOf('/', end - 1);
+    // An empty segment is none.
+    if (end - slash > 1) found.push(`${path.slice(0, slash + 1)}*${path.slice(end)}`);
+    end = slash;
+  }
+  return found;
+}
+
 /** The part of a path after `{base}/svc1`; undefined for a path of content. */
 export function servicePath(path: string, base: string): string | undefined {
   const prefix = `${base}/svc1`;

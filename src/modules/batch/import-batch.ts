@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { Failure } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { batchOperationsMax } from './limits.ts';
 

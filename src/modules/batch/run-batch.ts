@@ -4,11 +4,11 @@ import { createExecute, type Execute } from '../../core/operations/execute.ts';
 import type { Call, Operation } from '../../core/operations/operation.ts';
 import { findClaim } from '../../core/operations/records/idempotency.ts';
 import { Failure, failureFrom, type Problem } from '../../core/values/failure.ts';
-import type { Visitor } from '../../core/http/visitor.ts';
-import { unknownAddress } from '../../core/values/network/peer.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { now } from '../../core/values/clock.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Caller } from '../../core/values/key.ts';
+import { unknownVisitor } from '../rules/operations/preview.ts';
 import { draftStore, openDraftNamed } from '../drafts/log/draft-store.ts';
 
 /** The operations that a batch can have. */
@@ -201,21 +201,15 @@ function unconfirmed({ digest, invalid }: JsonObject): Failure {
 function callOf(request: BatchRequest, vk: string | undefined): Call {
   const { caller, origin, isStrict, via, draft } = request;
   return {
-    ...{ caller, origin, isStrict, vk, fields: {}, visitor: nobody, transport: 'http' },
+    ...{ caller, origin, isStrict, vk, fields: {}, transport: 'http' },
+    // A batch is sent with a key: no visitor has signed in.
+    visitor: unknownVisitor(now()),
     qk: undefined,
     ...(via !== undefined && { via }),
     ...(draft !== undefined && { draft }),
     signal: () => new AbortController().signal,
   };
 }
-
-/** A batch is sent with a key: no visitor has signed in. */
-const nobody = {
-  address: unknownAddress,
-  prepare: () => undefined,
-  user: () => undefined,
-  signedInUser: () => undefined,
-} as unknown as Visitor;
 
 /** A store that remembers the drafts of the latest commit. */
 function recordingStore(store: Store): {

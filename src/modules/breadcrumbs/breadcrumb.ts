@@ -13,7 +13,7 @@ import {
   parseWhen,
 } from '../../core/pipeline/conditions/when.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
-import { encodePath, isWildcardPath } from '../../core/values/path.ts';
+import { encodePath, hasWildcard } from '../../core/values/path.ts';
 import { type Rule, type StoredRule, isTarget } from '../rules/rule.ts';
 import { type BranchFields, parseBranchFields } from './branch-fields.ts';
 
@@ -173,7 +173,7 @@ export function destinationOf(
     return {
       kind: 'redirect',
       status: isRedirect ? status : 302,
-      target: parseTarget(target, isWildcardPath(path)),
+      target: parseTarget(target, hasWildcard(path)),
     };
   }
   if (html !== undefined) return { kind: 'content', status: status ?? 200, html };

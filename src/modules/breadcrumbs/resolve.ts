@@ -8,13 +8,8 @@ import {
   joinedDependencies,
 } from '../../core/pipeline/conditions/when.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { isWildcardPath } from '../../core/values/path.ts';
-import {
-  type CandidateReads,
-  candidatesFor,
-  captureOf,
-  sortByPrecedence,
-} from '../rules/matcher.ts';
+import { capturedPart, isWildcardPath } from '../../core/values/path.ts';
+import { type CandidateReads, candidatesFor, sortByPrecedence } from '../rules/matcher.ts';
 import type { Candidate, Resolution, StoredRule } from '../rules/rule.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
 import {
@@ -136,7 +131,7 @@ export function breadcrumbStart(
   const stored = winner && reads.ruleOf(winner);
   if (stored === undefined) return undefined;
   const { path } = stored.rule;
-  return { stored, capture: path === key ? undefined : captureOf(path, key) };
+  return { stored, capture: path === key ? undefined : capturedPart(path, key) };
 }
 
 /** The resolve rules of a key by precedence: the first one is the breadcrumb. */

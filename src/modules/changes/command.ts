@@ -25,8 +25,9 @@ const list: Subcommand = {
 
 function cellsOf(row: ChangeList['rows'][number]): readonly string[] {
   const { seq, dtu_stored: at, action, applies, family, id, title = '', by, by_name, txn } = row;
+  const author = by_name === undefined ? by : `${by_name} (${by})`;
   const shown = applies ? action : `${action} (reverted)`;
-  return [String(seq), at, shown, family, id, title, by_name ?? by, txn];
+  return [String(seq), at, shown, family, id, title, author, txn];
 }
 
 const invalidate: Subcommand = {

@@ -3,6 +3,7 @@ import { type Change, type Family, actions } from '../../core/log/change.ts';
 import type { Reads, Store } from '../../core/log/store.ts';
 import { listRowsDefault } from '../../core/operations/limits.ts';
 import { type Call, defineOperation } from '../../core/operations/operation.ts';
+import { authorName, byNameSchema, namedAuthor } from '../../core/operations/keys/author-name.ts';
 import { seqFromMoment, seqOfMoment } from '../../core/operations/records/moment.ts';
 import { readScopes } from '../../core/operations/records/revert.ts';
 import { toolUseSchema } from '../../core/operations/records/schema.ts';
@@ -49,7 +50,7 @@ const changeList = {
           seq: { type: 'integer', description: 'Position in the log.' },
           txn: { type: 'string', description: 'Id of the transaction.' },
           by: { type: 'string', description: 'Id of the key, or name of the command.' },
-          by_name: { type: 'string', description: 'Name of the key, for the scope admin.' },
+          by_name: byNameSchema,
           via: toolUseSchema,
           action: { type: 'string', enum: actions },
           family: { type: 'string', enum: familyNames },
@@ -161,10 +162,9 @@ async function readPage(
 
 function rowView(reads: Reads, change: ListedChange, caller: Caller): ChangeRow {
   const { seq, txn, by, via, action, family, id, dtu_stored, data } = change;
-  const name = hasScope(caller, 'admin') ? reads.key(by)?.name : undefined;
   const title = titleOf(reads, change);
   return {
-    ...{ seq, txn, by, ...(name !== undefined && { by_name: name }) },
+    ...{ seq, txn, by, ...namedAuthor(reads, by, caller) },
     ...(via !== undefined && { via }),
     ...{ action, family, id },
     ...(title !== undefined && { title }),
@@ -181,5 +181,5 @@ function titleOf(reads: Reads, { family, id, seq, data }: Change): string | unde
     return (reads.rule(id) ?? reads.ruleAt(id, seq) ?? reads.ruleAt(id, seq - 1))?.rule.path;
   }
   if (typeof data.name === 'string') return data.name;
-  return family === 'webhook' ? reads.hook(id)?.hook.name : reads.key(id)?.name;
+  return family === 'webhook' ? reads.hook(id)?.hook.name : authorName(reads, id);
 }

@@ -8,7 +8,7 @@ import { isInside } from '../../core/values/bounds.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Caller } from '../../core/values/key.ts';
-import { encodePath } from '../../core/values/path.ts';
+import { encodePath, hasWildcard } from '../../core/values/path.ts';
 import type { SiteDraft } from '../drafts/draft.ts';
 import { comparedDaysDefault } from '../drafts/operations/limits.ts';
 import { versionsIn } from '../drafts/operations/publish-plan.ts';
@@ -138,7 +138,7 @@ function questionOf(
   { origin: own, path, kind }: JsonObject,
   { origin, caller }: Asked,
 ): Question | undefined {
-  if (typeof path !== 'string' || path.endsWith('*')) return undefined;
+  if (typeof path !== 'string' || hasWildcard(path)) return undefined;
   const at = own === '*' || typeof own !== 'string' ? origin : own;
   if (kind === 'resolve' && !path.startsWith('/')) {
     const question = { key: path, origin: at };

@@ -1,6 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import { changeInDraft, type SiteDraft } from './draft.ts';
-import { hasScope } from '../../core/values/key.ts';
+import { hasScope, keyEndMs } from '../../core/values/key.ts';
 import type { DraftedRecordName, Store } from '../../core/log/store.ts';
 
 /** Drafts whose authors are in memory. */
@@ -25,7 +25,7 @@ interface KnownAuthors {
  */
 export function createPreviewTrust(
   store: Pick<Store, 'seq' | 'change' | 'key' | 'inDraft' | 'draftRecords'>,
-): (draft: SiteDraft) => boolean {
+): (draft: SiteDraft, nowMs: number) => boolean {
   const known = new LRUCache<string, KnownAuthors>({ max: draftsKnownMax });
 
   /** Walks the records of a draft; returns how many more rows may be examined. */
@@ -54,22 +54,23 @@ export function createPreviewTrust(
     }
   }
 
-  return (draft) => {
+  return (draft, nowMs) => {
     const found = known.get(draft.id) ?? {
       ...{ authors: new Set<string>(), last: undefined, isWalked: false, seq: store.seq() },
     };
     known.set(draft.id, found);
     follow(draft, found, walk(draft, found));
     const isWhole = found.isWalked && found.seq >= store.seq();
-    return isWhole && [...found.authors].every((by) => isTrusted(store, by));
+    return isWhole && [...found.authors].every((by) => isTrusted(store, by, nowMs));
   };
 }
 
-/** Whether an author may write pages that run scripts at once; a revoked key may nothing. */
-function isTrusted(store: Pick<Store, 'key'>, by: string): boolean {
+/** Whether an author may write pages that run scripts at once: no revoked and no ended key may. */
+function isTrusted(store: Pick<Store, 'key'>, by: string, nowMs: number): boolean {
   if (by === 'anonymous' || by.startsWith('user:')) return false;
   const key = store.key(by);
-  return key === undefined ? !isId(by) : hasScope({ scopes: new Set(key.scopes) }, 'design');
+  if (key === undefined) return !isId(by);
+  return keyEndMs(key) > nowMs && hasScope({ scopes: new Set(key.scopes) }, 'design');
 }
 
 /** Whether a name in the log is the id of a key; otherwise it is that of a command. */

@@ -36,11 +36,8 @@ export function createResponseHeaders(
   newNonce: () => string,
 ): ResponseHeaders | undefined {
   if (rules.length === 0) return undefined;
-  const prepared = rules.map((rule) => {
-    const changes = createFieldChanges(rule.fields);
-    const ofErrors = createFieldChanges(withoutFreshness(rule.fields));
-    return { applies: compileRule(rule), changes, ofErrors };
-  });
+  // The changes follow as answers need them: there may be thousands of rules.
+  const prepared = rules.map((rule) => ({ applies: compileRule(rule), fields: rule.fields }));
   /** What several rules change together, by their positions. */
   const together = new Map<string, FieldChanges>();
   const changesFor = (applied: readonly number[], isError: boolean): FieldChanges => {
@@ -49,8 +46,9 @@ export function createResponseHeaders(
     if (known !== undefined) return known;
     // A site has a few combinations; a client cannot make more than there are.
     if (together.size >= combinationsMax) together.clear();
-    const which = isError ? 'ofErrors' : 'changes';
-    const merged = mergeChanges(applied.flatMap((at) => prepared[at]?.[which] ?? []));
+    const fields = applied.map((at) => prepared[at]?.fields ?? []);
+    const changes = fields.map((one) => createFieldChanges(isError ? withoutFreshness(one) : one));
+    const merged = mergeChanges(changes);
     together.set(key, merged);
     return merged;
   };

@@ -5,7 +5,7 @@ import type { Connect } from '../../core/outbound/connector.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import { placeOf } from '../../core/outbound/place.ts';
 import { Failure, isFailureCode } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import { MIB } from '../../core/values/units.ts';
 import { type ApiSocket, openApiSocket } from '../peers/api-socket.ts';

@@ -6,7 +6,8 @@ import { boundsText, type Bounds } from '../../core/values/bounds.ts';
 import { boundsOf, isKeyName, isScope, scopes, type Scope } from '../../core/values/key.ts';
 import { keyRateMax } from '../../core/config/limits.ts';
 import type { Store } from '../../core/log/store.ts';
-import { addKey, listedKeys, revokedKeys, revokeKey } from './keys.ts';
+import { durationMs } from '../../core/values/units.ts';
+import { addKey, editKey, endless, listedKeys, revokedKeys, revokeKey } from './keys.ts';
 import { table } from '../../cli/remote/client-command.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { openData, openDataToRead, openExistingData, requireData } from '../../cli/open-data.ts';
@@ -14,17 +15,23 @@ import { configOption, jsonOption, requireChoice, requireConfig } from '../../cl
 
 const author = 'waymark key';
 
+/** The latest time of a Date: a later one is refused as no date-time. */
+const latestMs = 8.64e15;
+
+const untilText = 'when it ends: 90d, 2026-12-01T07:00Z, or 2026-12-01T08:00[Europe/Berlin]';
+
 interface KeyOptions {
   readonly config?: string;
   readonly json: boolean;
 }
 
 /**
- * `waymark key add | list | revoke`: opens the data folder directly, also while a server uses it.
+ * `waymark key add | edit | list | revoke`: opens the data folder directly, also while a server
+ * uses it.
  * `--new-data` creates the folder for its first key.
  */
 export const defineKey: DefineCommand = (command, terminal) => {
-  command.description('Create, list and revoke API keys directly in the data folder.');
+  command.description('Create, edit, list and revoke API keys directly in the data folder.');
   const withOptions = (one: Command) => one.addOption(configOption()).addOption(jsonOption());
   withOptions(
     command
@@ -37,6 +44,7 @@ export const defineKey: DefineCommand = (command, terminal) => {
         collectScopes,
       )
       .option('--rate <n>', 'the most operations a second that it may call', requireRate)
+      .option('--until <end>', untilText)
       .option('--node <name>', 'for the scope follow: the node that may use the key')
       .option('--origin <origin>', 'bind it to page rules of this origin; repeatable', collect)
       .option('--path <path>', 'bind it to paths below this one, as /blog/; repeatable', collect)
@@ -48,6 +56,17 @@ export const defineKey: DefineCommand = (command, terminal) => {
     const cluster = { settings: config.cluster, log: silentLog };
     const opened = await openData(config.server.data, { cluster });
     await using(opened, (store) => add(store, options, terminal));
+  });
+  withOptions(
+    command
+      .command('edit')
+      .description('Change the name of a key, or when it ends, also while the server runs.')
+      .argument('<id>', 'the id of the key')
+      .option('--name <name>', 'what the key is for')
+      .option('--until <end>', `${untilText}, or ${endless}`),
+  ).action(async (id: string, options: EditOptions) => {
+    const config = await requireConfig(options.config, terminal);
+    await using(await openExistingData(config), (store) => edit(store, id, options, terminal));
   });
   withOptions(
     command
@@ -87,6 +106,7 @@ interface AddOptions extends KeyOptions {
   readonly name: string;
   readonly scope: readonly Scope[];
   readonly rate?: number;
+  readonly until?: string;
   readonly node?: string;
   readonly origin?: readonly string[];
   readonly path?: readonly string[];
@@ -94,7 +114,7 @@ interface AddOptions extends KeyOptions {
 
 async function add(
   store: Store,
-  { name, scope, rate, node, origin, path, json }: AddOptions,
+  { name, scope, rate, until, node, origin, path, json }: AddOptions,
   { out, err }: Terminal,
 ): Promise<void> {
   const parts = { store, newId, randomBytes, now };
@@ -102,6 +122,7 @@ async function add(
     name: requireName(name),
     scopes: scope,
     ...(rate !== undefined && { rate }),
+    ...(until !== undefined && { until: momentOf(until) }),
     ...(node !== undefined && { node }),
     ...(origin !== undefined && { origins: origin }),
     ...(path !== undefined && { paths: path }),
@@ -115,20 +136,53 @@ async function add(
   const limit = rate === undefined ? '' : `, ${rate} operations a second`;
   const bounds = boundsOf(created);
   const bound = bounds === undefined ? '' : `, bound to ${boundsText(bounds)}`;
-  const what = `${name}: ${scope.join(', ')}${limit}${bound}`;
+  const end = created.until === undefined ? '' : `, until ${created.until}`;
+  const what = `${name}: ${scope.join(', ')}${limit}${bound}${end}`;
   writeLine(err, `Key ${created.id} (${what}). It is not shown again.`);
 }
 
+interface EditOptions extends KeyOptions {
+  readonly name?: string;
+  readonly until?: string;
+}
+
+async function edit(
+  store: Store,
+  id: string,
+  { name, until, json }: EditOptions,
+  { out, err }: Terminal,
+): Promise<void> {
+  if (name === undefined && until === undefined) throw new UsageError('Add --name or --until.');
+  await editKey({ store, now }, id, {
+    ...(name !== undefined && { name: requireName(name) }),
+    ...(until !== undefined && { until: momentOf(until) }),
+    by: author,
+  });
+  const key = listedKeys(store, timesOf(store)).find((one) => one.id === id);
+  if (json) writeLine(out, JSON.stringify(key));
+  else writeLine(err, `Key ${id} (${key?.name ?? ''}) ends: ${key?.until ?? endless}.`);
+}
+
+/** The moment of --until: a time such as 90d counts from now. */
+function momentOf(text: string): string {
+  const ms = durationMs(text);
+  return ms === undefined ? text : new Date(Math.min(now() + ms, latestMs)).toISOString();
+}
+
+function timesOf({ keyUses }: Pick<Store, 'keyUses'>): Parameters<typeof listedKeys>[1] {
+  return { lastUses: keyUses.all(), nowMs: now() };
+}
+
 function list(store: Store, { json }: KeyOptions, { out, err }: Terminal): void {
-  const rows = listedKeys(store, store.keyUses.all());
+  const rows = listedKeys(store, timesOf(store));
   if (json) writeLine(out, JSON.stringify({ rows }));
   else if (rows.length === 0) writeLine(err, 'There are no keys yet.');
   else {
     const cells = rows.map((key) => [
       ...[key.id, key.created, key.last_used ?? 'never', key.scopes.join(',')],
-      ...[key.rate === undefined ? '-' : `${key.rate}/s`, boundsCell(key), key.name],
+      ...[key.rate === undefined ? '-' : `${key.rate}/s`, boundsCell(key), endCell(key), key.name],
     ]);
-    const names = ['ID', 'CREATED', 'LAST USED', 'SCOPES', 'RATE', 'BOUNDS', 'NAME'];
+    const names = ['ID', 'CREATED', 'LAST USED', 'SCOPES', 'RATE', 'BOUNDS', 'UNTIL', 'NAME'];
     const lines = table(names, cells);
     for (const line of lines) writeLine(out, line);
   }
@@ -158,6 +212,12 @@ async function revoke(
   await revokeKey(store, id, author);
   if (json) writeLine(out, JSON.stringify({ id, revoked: true }));
   else writeLine(err, `Key ${id} is revoked.`);
+}
+
+/** When a key ends, in one cell. */
+function endCell({ until, state }: ReturnType<typeof listedKeys>[number]): string {
+  if (until === undefined) return '-';
+  return state === 'valid' ? until : `${until} (${state})`;
 }
 
 /** What a key is bound to, in one cell. */

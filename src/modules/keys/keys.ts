@@ -1,5 +1,5 @@
 import { keyRateMax, nodeNameCharactersMax } from '../../core/config/limits.ts';
-import type { Change } from '../../core/log/change.ts';
+import { type Change, mergeFields } from '../../core/log/change.ts';
 import type { LoggedDraft, Reads, Store } from '../../core/log/store.ts';
 import { keyHash } from '../../core/operations/keys/authenticate.ts';
 import { authorOf, defineOperation } from '../../core/operations/operation.ts';
@@ -9,19 +9,24 @@ import {
   reportResult,
 } from '../../core/operations/records/idempotency.ts';
 import { vkMember } from '../../core/operations/records/schema.ts';
-import { Failure } from '../../core/values/failure.ts';
+import { Failure, failureFrom } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import {
   type ApiKey,
   type Scope,
   hookScopePattern,
+  keyEndMs,
   keyNamePattern,
   keyPrefix,
   scopes,
   tableScopePattern,
 } from '../../core/values/key.ts';
+import { parseNamedMoment } from '../../core/values/time.ts';
 import { boundsInput, boundsMembers, parseBounds } from './key-bounds.ts';
 import type { KeyUseRecorder } from './key-use-recorder.ts';
+
+/** Characters of a moment, with the longest name of a time zone. */
+const endCharactersMax = 64;
 
 /**
  * The parts that the operations on keys need. `now` is in milliseconds since 1970.
@@ -34,12 +39,12 @@ interface KeyParts {
 }
 
 /** The parts that key.list needs. */
-interface ListParts extends Pick<KeyParts, 'store'> {
+interface ListParts extends Pick<KeyParts, 'store' | 'now'> {
   readonly keyUses: Pick<KeyUseRecorder, 'last'>;
 }
 
 /** The properties of a new key. */
-type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate' | 'node' | 'origins' | 'paths'>;
+type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate' | 'node' | 'until' | 'origins' | 'paths'>;
 
 /** A key without its hash. */
 type KeyView = Omit<ApiKey, 'hash' | 'session' | 'login'>;
@@ -47,26 +52,49 @@ type KeyView = Omit<ApiKey, 'hash' | 'session' | 'login'>;
 /**
  * Makes a key of 256 random bits and logs its hash (docs/design/failures.md#keys). Resolves with
  * the key itself, which is not stored. Rejects with `invalid` for the scope `follow` without node,
- * and as parseBounds.
+ * for an end that has passed, and as parseBounds.
  */
 export async function addKey(
   parts: KeyParts,
   { by, ...given }: NewKey & { readonly by: string },
 ): Promise<KeyView & { readonly key: string }> {
-  const made = makeKey(parts, requireNewKey(given));
+  const wanted = requireNewKey(given);
+  requireComing(wanted.until, parts.now());
+  const made = makeKey(parts, wanted);
   await parts.store.commit(by, () => ({ drafts: [made.draft], answer: () => undefined }));
   return made.shown;
 }
 
-/** A new key with its bounds in canonical form. Throws as addKey rejects. */
+/** A new key with its end and bounds in canonical form. Throws as addKey rejects. */
 function requireNewKey(given: NewKey): NewKey {
   requireNode(given);
-  const { origins, paths, ...others } = given;
+  const { origins, paths, until, ...others } = given;
   const bounds = parseBounds(
     { ...(origins && { origins }), ...(paths && { paths }) },
     given.scopes,
   );
-  return { ...others, ...bounds };
+  const end = until === undefined ? undefined : parseEnd(until);
+  return { ...others, ...(end !== undefined && { until: end }), ...bounds };
+}
+
+/** How a request says that a key has no end. */
+export const endless = 'never';
+
+/** The end of a key in UTC; undefined for `never`. Throws `invalid` for another text. */
+function parseEnd(text: string): string | undefined {
+  if (text === endless) return undefined;
+  try {
+    return parseNamedMoment(text, undefined).at;
+  } catch (thrown) {
+    throw new Failure('invalid', failureFrom(thrown).message, { field: 'until' });
+  }
+}
+
+/** Throws `invalid` for the end of a key that has passed. */
+function requireComing(until: string | undefined, nowMs: number): void {
+  if (keyEndMs({ ...(until !== undefined && { until }) }) > nowMs) return;
+  const message = `${until ?? ''} has passed: it is ${new Date(nowMs).toISOString()} now.`;
+  throw new Failure('invalid', message, { field: 'until' });
 }
 
 /** As addKey, but makes no key if there is one; of several nodes, one makes it. */
@@ -111,33 +139,112 @@ export async function revokeKey(store: Store, id: string, by: string): Promise<v
 
 /** The draft of a revocation. Throws `not_found`. */
 function revocation(reads: Pick<Reads, 'key'>, id: string): LoggedDraft {
+  requireKey(reads, id);
+  return { family: 'key', id, action: 'invalidate', data: {} };
+}
+
+/** A key that is not revoked; a session is not one. Throws `not_found`. */
+function requireKey(reads: Pick<Reads, 'key'>, id: string): ApiKey {
   const key = reads.key(id);
-  if (key !== undefined && key.session === undefined) {
-    return { family: 'key', id, action: 'invalidate', data: {} };
-  }
+  if (key !== undefined && key.session === undefined) return key;
   throw new Failure('not_found', 'There is no key with this id, or it is revoked already.', {
     field: 'id',
   });
 }
 
-/** A valid key, with the time of its last use at this node: ISO 8601, UTC. */
+/** A key that is not revoked, with the time of its last use at this node: ISO 8601, UTC. */
 interface ListedKey extends KeyView {
+  readonly state: KeyState;
   readonly last_used: string | null;
 }
 
-/**
- * All valid keys, without their hashes; sessions are not keys of their own. `lastUses` has the
- * times by the ids of keys.
- */
-export function listedKeys(
+/** `ending` for a key that ends within two weeks, or a sixth of its life if that is less. */
+const keyStates = ['valid', 'ending', 'ended'] as const;
+
+type KeyState = (typeof keyStates)[number];
+
+/** How long before its end a key is told to end. */
+const keyWarnMs = 14 * 86_400_000;
+
+function keyState(key: Pick<ApiKey, 'created' | 'until'>, nowMs: number): KeyState {
+  const endMs = keyEndMs(key);
+  if (endMs <= nowMs) return 'ended';
+  const lifeMs = endMs - Date.parse(key.created);
+  return endMs - nowMs < Math.min(keyWarnMs, lifeMs / 6) ? 'ending' : 'valid';
+}
+
+/** The numbers of keys that have ended, and that soon will. */
+export function countEnds(
   store: Pick<Store, 'keys'>,
-  lastUses: ReadonlyMap<string, string>,
-): readonly ListedKey[] {
+  nowMs: number,
+): Readonly<Record<'ending' | 'ended', number>> {
+  const states = store.keys().map((key) => keyState(key, nowMs));
+  const count = (state: KeyState): number => states.filter((one) => one === state).length;
+  return { ending: count('ending'), ended: count('ended') };
+}
+
+/** What keys are shown with: the times of their last uses by their ids, and the time now. */
+interface KeyTimes {
+  readonly lastUses: ReadonlyMap<string, string>;
+  readonly nowMs: number;
+}
+
+/**
+ * All keys that are not revoked, without their hashes; sessions are not keys of their own.
+ */
+export function listedKeys(store: Pick<Store, 'keys'>, times: KeyTimes): readonly ListedKey[] {
   const keys = store.keys().filter(({ session }) => session === undefined);
-  return keys.map(({ hash: _hash, login: _login, ...shown }) => ({
-    ...shown,
-    last_used: lastUses.get(shown.id) ?? null,
+  return keys.map((key) => listedKey(key, times));
+}
+
+function listedKey(key: ApiKey, { lastUses, nowMs }: KeyTimes): ListedKey {
+  const { hash: _hash, session: _session, login: _login, ...shown } = key;
+  const state = keyState(key, nowMs);
+  return { ...shown, state, last_used: lastUses.get(key.id) ?? null };
+}
+
+/** Changes the name or the end of a key. Rejects with `not_found`, and `invalid` as addKey does. */
+export async function editKey(
+  { store, now }: Pick<KeyParts, 'store' | 'now'>,
+  id: string,
+  { by, ...edit }: KeyEdit & { readonly by: string },
+): Promise<void> {
+  const data = editData(edit);
+  await store.commit(by, (reads) => ({
+    drafts: [edition({ reads, id, data }, now())],
+    answer: () => undefined,
   }));
+}
+
+/** The draft of an edit. Throws `not_found`, and `invalid` for an end that has passed. */
+function edition(
+  { reads, id, data }: { readonly reads: Pick<Reads, 'key'>; id: string; data: JsonObject },
+  nowMs: number,
+): LoggedDraft {
+  requireKey(reads, id);
+  if (typeof data.until === 'string') requireComing(data.until, nowMs);
+  return { family: 'key', id, action: 'edit', data };
+}
+
+/** What an edit changes; an end may be `never`. */
+interface KeyEdit {
+  readonly name?: string | undefined;
+  readonly until?: string | undefined;
+}
+
+/** The fields that an edit logs: null removes one. Throws `invalid` for none, and as parseEnd. */
+function editData({ name, until }: KeyEdit): JsonObject {
+  if (name === undefined && until === undefined) {
+    throw new Failure('invalid', 'Say what to change: name or until.', { field: 'until' });
+  }
+  return {
+    ...(name !== undefined && { name }),
+    ...(until !== undefined && { until: parseEnd(until) ?? null }),
+  };
+}
+
+function edited<Key extends KeyView>(key: Key, data: JsonObject): Key {
+  return mergeFields(key, data) as unknown as Key;
 }
 
 /** A revoked key, with the time (ISO 8601, UTC) and the author of the revocation. */
@@ -157,6 +264,7 @@ export function revokedKeys(reads: Pick<Store, 'seq' | 'change'>): readonly Revo
     const { hash: _hash, session, login: _login, ...key } = { id, ...data } as unknown as ApiKey;
     const known = shown.get(id);
     if (action === 'insert' && session === undefined) shown.set(id, key);
+    else if (action === 'edit' && known !== undefined) shown.set(id, edited(known, data));
     else if (action === 'invalidate' && known !== undefined) {
       revoked.push({ ...known, revoked: at, revoked_by: by });
     }
@@ -182,15 +290,23 @@ const shownProperties = {
   created: { type: 'string', format: 'date-time' },
   rate: { type: 'integer', description: 'Operations a second that it may call.' },
   node: { type: 'string', description: 'The node that may use it for the scope follow.' },
+  until: { type: 'string', format: 'date-time', description: 'When it ends; without, never.' },
   ...boundsMembers,
 } as const;
 
 const keySchema = {
   title: 'Key',
   type: 'object',
-  required: ['id', 'name', 'scopes', 'created', 'last_used'],
+  required: ['id', 'name', 'scopes', 'created', 'state', 'last_used'],
   properties: {
     ...shownProperties,
+    state: {
+      type: 'string',
+      enum: keyStates,
+      description:
+        'ending if it ends within two weeks, or a sixth of its life if that is less; ended if ' +
+        'that has passed.',
+    },
     last_used: {
       type: ['string', 'null'],
       format: 'date-time',
@@ -199,6 +315,18 @@ const keySchema = {
         'of it. The uses that other workers of the node got may be a minute late.',
     },
   },
+} as const;
+
+const nameSchema = { type: 'string', pattern: keyNamePattern } as const;
+
+const untilSchema = {
+  type: 'string',
+  minLength: 1,
+  maxLength: endCharactersMax,
+  nullable: true,
+  description:
+    'When the key ends: a date-time with an offset such as 2026-12-01T07:00Z, or the local time ' +
+    'of a time zone such as 2026-12-01T08:00[Europe/Berlin]; never for no end.',
 } as const;
 
 /**
@@ -228,7 +356,7 @@ export const insertKey = defineOperation({
     type: 'object',
     required: ['name', 'scopes'],
     properties: {
-      name: { type: 'string', pattern: keyNamePattern },
+      name: nameSchema,
       scopes: {
         type: 'array',
         minItems: 1,
@@ -249,16 +377,18 @@ export const insertKey = defineOperation({
         nullable: true,
         description: 'For the scope follow: the name of the node that may use the key.',
       },
+      until: untilSchema,
       ...boundsInput,
     },
   },
   run: (parts: KeyParts) => async (v, call) => {
-    const { name, scopes: given, rate, node, origins, paths } = v;
+    const { name, scopes: given, rate, node, until, origins, paths } = v;
     const wanted = requireNewKey({
       // The schema takes no other words.
       ...{ name, scopes: given as readonly Scope[] },
       ...(rate && { rate }),
       ...(node && { node }),
+      ...(until && { until }),
       ...(origins && { origins }),
       ...(paths && { paths }),
     });
@@ -267,10 +397,10 @@ export const insertKey = defineOperation({
     const by = { by: authorOf(call), via: call.via, request };
     const written = await commitOnce(parts.store, by, {
       again: (reads, seq) => keyInserted(reads.change(seq)),
-      decide: (_reads, claim) => ({
-        drafts: [{ ...made.draft, ...claim }],
-        answer: () => made.shown,
-      }),
+      decide: (_reads, claim) => {
+        requireComing(wanted.until, parts.now());
+        return { drafts: [{ ...made.draft, ...claim }], answer: () => made.shown };
+      },
     });
     const { data, ...result } = reportResult(written, request);
     return { ...result, data: data as unknown as KeyView & { readonly key?: string } };
@@ -284,12 +414,12 @@ function keyInserted(change: Change | undefined): JsonObject {
   return { id: change.id, ...shown };
 }
 
-/** key.list: every valid key, without its secret. */
+/** key.list: every key that is not revoked, without its secret. */
 export const listKeys = defineOperation({
   name: 'svc1.key.list',
   scope: 'admin',
   effect: 'reads',
-  summary: 'Every valid API key, without the key itself, and when it was used last.',
+  summary: 'Every API key that is not revoked, when it ends, and when it was used last.',
   output: {
     title: 'KeyList',
     type: 'object',
@@ -298,8 +428,65 @@ export const listKeys = defineOperation({
   },
   input: { type: 'object' },
   run:
-    ({ store, keyUses }: ListParts) =>
-    () => ({ kind: 'data', data: { rows: listedKeys(store, keyUses.last()) } }),
+    ({ store, ...parts }: ListParts) =>
+    () => ({ kind: 'data', data: { rows: listedKeys(store, timesOf(parts)) } }),
+});
+
+/** key.read: a key that is not revoked, without its secret. Refuses with `not_found`. */
+export const readKey = defineOperation({
+  name: 'svc1.key.read',
+  scope: 'admin',
+  effect: 'reads',
+  summary: 'An API key that is not revoked, when it ends, and when it was used last.',
+  failures: ['not_found'],
+  output: keySchema,
+  input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
+  run:
+    ({ store, ...parts }: ListParts) =>
+    ({ id }) => ({ kind: 'data', data: listedKey(requireKey(store, id), timesOf(parts)) }),
+});
+
+function timesOf({ keyUses, now }: Omit<ListParts, 'store'>): KeyTimes {
+  return { lastUses: keyUses.last(), nowMs: now() };
+}
+
+/**
+ * key.edit: changes the name or the end of a key, also of one that has ended. Refuses with
+ * `not_found`, and with `invalid` for an end that has passed.
+ */
+export const editKeyById = defineOperation({
+  name: 'svc1.key.edit',
+  scope: 'admin',
+  effect: 'writes',
+  summary: 'Changes the name of an API key, or when it ends.',
+  envelope: { vk: vkMember },
+  failures: ['not_found', 'conflict'],
+  output: keySchema,
+  input: {
+    type: 'object',
+    required: ['id'],
+    properties: {
+      id: { type: 'string' },
+      name: { ...nameSchema, nullable: true },
+      until: untilSchema,
+    },
+  },
+  run:
+    ({ store, ...parts }: ListParts) =>
+    async ({ id, name, until }, call) => {
+      const data = editData({ name, until });
+      const request = keyedRequest('key.edit', { id, ...data }, call);
+      const by = { by: authorOf(call), via: call.via, request };
+      const written = await commitOnce(store, by, {
+        again: () => ({ id }),
+        decide: (reads, claim) => ({
+          drafts: [{ ...edition({ reads, id, data }, parts.now()), ...claim }],
+          answer: () => ({ id }),
+        }),
+      });
+      const key = listedKey(requireKey(store, id), timesOf(parts));
+      return { ...reportResult(written, request), data: key };
+    },
 });
 
 /** key.revoke: revokes a key at once and for good. */

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import { type ToolUse, visibleText } from '../../core/log/change.ts';
 import type { Reads } from '../../core/log/store.ts';
-import { keyHash } from '../../core/operations/keys/authenticate.ts';
+import { currentKey, keyHash } from '../../core/operations/keys/authenticate.ts';
 import type { Call } from '../../core/operations/operation.ts';
 import type { ApiKey } from '../../core/values/key.ts';
 
@@ -35,14 +35,14 @@ export function passedToolFields(
 
 /** The tool of a call that a node has passed on; undefined without the signature of one. */
 export function passedTool(
-  keys: Pick<Reads, 'key'>,
+  { store, now }: { readonly store: Pick<Reads, 'key'>; readonly now: () => number },
   name: string,
   { fields, caller: { keyId } }: Pick<Call, 'fields' | 'caller'>,
 ): ToolUse | undefined {
   const { [toolField]: text, [proofField]: proof } = fields;
   if (text === undefined || proof === undefined || keyId === undefined) return undefined;
   const [nodeKeyId = '', sent = ''] = proof.split(' ');
-  const node = keys.key(nodeKeyId);
+  const node = currentKey(store, nodeKeyId, now());
   if (node?.node === undefined || !node.scopes.includes('follow')) return undefined;
   const due = Buffer.from(proofOf(node, text, { name, keyId }));
   const given = Buffer.from(sent);

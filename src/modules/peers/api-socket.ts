@@ -2,7 +2,7 @@ import type { Duplex } from 'node:stream';
 import type { WebSocket } from 'ws';
 import { apiSocketSilentMs } from '../../core/outbound/limits.ts';
 import { Failure, isFailureCode } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import { loadWs } from '../../core/values/lazy-packages.ts';
 

@@ -12,6 +12,8 @@ import {
   type RequestPath,
   asQueryValue,
   encodePath,
+  hasWildcard,
+  isSegmentWildcard,
   readPath,
   sentAfter,
 } from '../../core/values/path.ts';
@@ -33,6 +35,8 @@ export interface FetchPlan {
   /** The rule's canonical path without its `*`. */
   readonly visiblePrefix: string;
   readonly visibleWildcard: boolean;
+  /** What follows the `*` of a rule's path that stands for a segment; undefined without one. */
+  readonly visibleSuffix?: string | undefined;
   /**
    * Whether the rule is responsible for all paths of the origin: it covers them, or the ini file
    * has it.
@@ -159,14 +163,16 @@ function parsePlan(rule: FetchRule): FetchPlan {
   const sources = plannedSources(rule);
   if (sources.length === 0) throw new Failure('bad_gateway', 'This page has no usable source.');
   const visibleWildcard = path.endsWith('*');
+  const star = hasWildcard(path) ? path.indexOf('*') : path.length;
   const headers = requestTemplates(enginedata);
   const methods = methodsOf(enginedata);
   const usual = isApplication(enginedata) ? applicationHost : 'source';
   return {
     id,
     name: ruleName(id),
-    visiblePrefix: visibleWildcard ? path.slice(0, -1) : path,
+    visiblePrefix: path.slice(0, star),
     visibleWildcard,
+    visibleSuffix: isSegmentWildcard(path) ? path.slice(star + 1) : undefined,
     isWholeOrigin: path === '/*' || ini !== undefined,
     sources,
     mirror: mirrorOf(rule),
@@ -258,6 +264,7 @@ function applicationSource(text: unknown, path: string): unknown {
   const isSocket = parseUnixUrl(text)?.target === '';
   const isBare = isSocket || /^(?:srv\+)?https?:\/\/[^/]+$/i.test(text);
   const whole = isSocket ? `${text}:` : text;
+  if (isSegmentWildcard(path)) return isBare ? whole + encodePath(path) : text;
   if (!isWildcard) return isBare ? whole + prefix : text;
   if (isBare) return `${whole}${prefix}*`;
   return prefix.endsWith('/') ? `${text.replace(/\/?$/, '/')}*` : `${text}*`;
@@ -284,14 +291,17 @@ export type TargetRequest = RequestPath & Pick<RequestTarget, 'query' | 'hasEmpt
  * ends within an escape of the request's path.
  */
 export function sourceTargets(
-  plan: Pick<FetchPlan, 'visiblePrefix' | 'visibleWildcard' | 'sources'>,
+  plan: Pick<FetchPlan, 'visiblePrefix' | 'visibleWildcard' | 'visibleSuffix' | 'sources'>,
   request: TargetRequest,
 ): readonly SourceTarget[] {
-  const { visiblePrefix, visibleWildcard } = plan;
+  const { visiblePrefix, visibleWildcard, visibleSuffix } = plan;
   // A proxy answers its own path without the last slash, too.
   const isBare = visibleWildcard && request.path.length < visiblePrefix.length;
-  const capture = visibleWildcard && !isBare ? sentAfter(request, visiblePrefix.length) : '';
-  if (capture === undefined) return [];
+  const hasCapture = (visibleWildcard && !isBare) || visibleSuffix !== undefined;
+  const rest = hasCapture ? sentAfter(request, visiblePrefix.length) : '';
+  if (rest === undefined) return [];
+  const [segment = ''] = rest.split('/', 1);
+  const capture = visibleSuffix === undefined ? rest : segment;
   const targets: SourceTarget[] = [];
   for (const source of plan.sources) {
     const asked = isBare ? { ...source, path: source.path.replace(/(?<=.)\/$/, '') } : source;

@@ -163,7 +163,8 @@ function coversHost(domain: string, { origin }: FetchedUrl): boolean {
 /** The default Path of the visible URL (RFC 6265 §5.1.4), or the rule's path if that is longer. */
 function folderPath({ plan, path }: FetchedUrl): string {
   const folder = path.slice(0, path.lastIndexOf('/'));
-  const isWithin = isFolder(plan) && folder.length > plan.visiblePrefix.length;
+  const isBelow = isFolder(plan) || plan.visibleSuffix !== undefined;
+  const isWithin = isBelow && folder.length > plan.visiblePrefix.length;
   return escapedPath(isWithin ? folder : plan.visiblePrefix);
 }
 
@@ -219,12 +220,15 @@ function sourceOf(
 function visiblePath(
   path: string,
   source: FetchSource,
-  { visiblePrefix, visibleWildcard }: FetchPlan,
+  { visiblePrefix, visibleWildcard, visibleSuffix }: FetchPlan,
   asked: string,
 ): string | undefined {
-  if (source.wildcard === 'path' && visibleWildcard) {
+  if (source.wildcard === 'path' && (visibleWildcard || visibleSuffix !== undefined)) {
     const capture = captureIn(path, source);
-    return capture === undefined ? undefined : encodePath(visiblePrefix) + capture;
+    if (capture === undefined) return undefined;
+    if (visibleSuffix === undefined) return encodePath(visiblePrefix) + capture;
+    const isSegment = capture !== '' && !capture.includes('/');
+    return isSegment ? encodePath(visiblePrefix) + capture + encodePath(visibleSuffix) : undefined;
   }
   if (source.wildcard === 'query') return undefined;
   return path === source.path ? encodePath(asked) : undefined;
@@ -255,9 +259,12 @@ function withoutOwnQuery(search: string, own: string): string {
 }
 
 /** Whether the paths of a source are the same as the visible ones. */
-function hasSamePaths({ plan: { visiblePrefix, visibleWildcard }, source }: FetchedUrl): boolean {
-  const isSameKind = visibleWildcard === (source.wildcard === 'path');
-  return isSameKind && source.path === encodePath(visiblePrefix) && source.suffix === '';
+function hasSamePaths({ plan, source }: FetchedUrl): boolean {
+  const { visiblePrefix, visibleWildcard, visibleSuffix } = plan;
+  const isStar = visibleWildcard || visibleSuffix !== undefined;
+  const isSamePrefix = source.path === encodePath(visiblePrefix);
+  const isSameKind = isStar === (source.wildcard === 'path');
+  return isSameKind && isSamePrefix && source.suffix === encodePath(visibleSuffix ?? '');
 }
 
 /**

@@ -3,7 +3,8 @@ import { type KeyText, type ParsedKeys, optional, single } from '../../core/conf
 import { type LineProblem, quoted } from '../../core/config/problem.ts';
 import { type ValueParser, anyText, choice, wordOr } from '../../core/config/values.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
-import { linearPattern } from '../../core/values/linear-pattern.ts';
+import type { Steps } from '../../core/fair/turns.ts';
+import { linearPattern, pathPattern } from '../../core/values/linear-pattern.ts';
 import { canonicalPath, escapedPath, requestPathOf } from '../../core/values/path.ts';
 import { locationFor } from './redirect-target.ts';
 
@@ -150,101 +151,197 @@ export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>>
 type ParsedRedirect = ParsedKeys<typeof redirectKeys>;
 
 /** Finds redirects without a target or with several, and those that lead in a circle. */
-export function redirectProblems({
+export function* redirectProblems({
   redirects,
 }: {
   readonly redirects: readonly ParsedRedirect[];
-}): readonly LineProblem[] {
+}): Steps<readonly LineProblem[]> {
   const valid = redirects.filter(({ isValid, values }) => isValid && values.to !== undefined);
   const index = indexRedirects(valid);
-  return redirects.flatMap((redirect) => {
-    const { name, line, lines, isValid, values } = redirect;
-    if (!isValid) return [];
-    const title = `[redirect.${name}]`;
-    const given = (['to', 'file', 'trailing_slash'] as const).filter((key) => values[key]);
-    if (given.length === 0) {
-      return [{ line, message: `${title} needs \`to\`, such as \`to = /new/{splat}\`` }];
-    }
-    if (given.length > 1) {
-      const message = `${title} has \`${given.join('` and `')}\`: it takes one of them`;
-      return [{ line: lines.get(given[1] ?? '')?.[0] ?? line, message }];
-    }
-    const unused = values.status === '301' ? 'query' : 'status';
-    if (values.file !== undefined && (unused === 'status' || values.query === 'drop')) {
-      const message = `\`${unused}\` has no effect with \`file\`: its lines have their own`;
-      return [{ line: lines.get(unused)?.[0] ?? line, message }];
-    }
-    if (values.match !== undefined && (values.to === undefined || values.path !== '/*')) {
-      const cure = values.to === undefined ? 'needs `to`' : 'takes the place of `path`: remove one';
-      return [{ line: lines.get('match')?.[0] ?? line, message: `\`match\` ${cure}` }];
-    }
-    if (values.to === undefined) return [];
-    const group = values.match === undefined ? undefined : unknownGroup(values.match, values.to);
-    if (group !== undefined) {
-      return [{ line: lines.get('to')?.[0] ?? line, message: `${title} has ${group}` }];
-    }
-    if (leadsToSelf(redirect)) {
-      const message = `${title} leads to its own path, and so does nothing: change its \`to\``;
-      return [{ line: lines.get('to')?.[0] ?? line, message }];
-    }
-    const others = circleFrom(redirect, index);
-    if (others === undefined) return [];
-    const through = others.length === 0 ? '' : `, through ${others.join(' and ')}`;
-    const message = `${title} leads to itself${through}: change its \`to\` or its \`path\``;
-    return [{ line: lines.get('to')?.[0] ?? line, message }];
-  });
+  const problems: LineProblem[] = [];
+  for (const redirect of redirects) {
+    yield;
+    if (!redirect.isValid) continue;
+    const found = contradictionOf(redirect) ?? (yield* circleProblem(redirect, index));
+    if (found !== undefined) problems.push(found);
+  }
+  return problems;
+}
+
+/** Keys of a redirect that contradict each other, or lead nowhere. */
+function contradictionOf(redirect: ParsedRedirect): LineProblem | undefined {
+  const { name, line, lines, values } = redirect;
+  const title = `[redirect.${name}]`;
+  const given = (['to', 'file', 'trailing_slash'] as const).filter((key) => values[key]);
+  if (given.length === 0) {
+    return { line, message: `${title} needs \`to\`, such as \`to = /new/{splat}\`` };
+  }
+  if (given.length > 1) {
+    const message = `${title} has \`${given.join('` and `')}\`: it takes one of them`;
+    return { line: lines.get(given[1] ?? '')?.[0] ?? line, message };
+  }
+  const unused = values.status === '301' ? 'query' : 'status';
+  if (values.file !== undefined && (unused === 'status' || values.query === 'drop')) {
+    const message = `\`${unused}\` has no effect with \`file\`: its lines have their own`;
+    return { line: lines.get(unused)?.[0] ?? line, message };
+  }
+  if (values.match !== undefined && (values.to === undefined || values.path !== '/*')) {
+    const cure = values.to === undefined ? 'needs `to`' : 'takes the place of `path`: remove one';
+    return { line: lines.get('match')?.[0] ?? line, message: `\`match\` ${cure}` };
+  }
+  if (values.to === undefined) return undefined;
+  const group = values.match === undefined ? undefined : unknownGroup(values.match, values.to);
+  if (group !== undefined) {
+    return { line: lines.get('to')?.[0] ?? line, message: `${title} has ${group}` };
+  }
+  if (!leadsToSelf(redirect)) return undefined;
+  const message = `${title} leads to its own path, and so does nothing: change its \`to\``;
+  return { line: lines.get('to')?.[0] ?? line, message };
+}
+
+function* circleProblem(
+  redirect: ParsedRedirect,
+  index: RedirectIndex,
+): Steps<LineProblem | undefined> {
+  const { name, line, lines, values } = redirect;
+  const others = values.to === undefined ? undefined : yield* circleFrom(redirect, index);
+  if (others === undefined) return undefined;
+  const through = others.length === 0 ? '' : `, through ${others.join(' and ')}`;
+  const message = `[redirect.${name}] leads to itself${through}: change its \`to\` or its \`path\``;
+  return { line: lines.get('to')?.[0] ?? line, message };
+}
+
+/**
+ * Redirects that are compared with a place, of all searches for circles together: many thousands of
+ * patterns, or of redirects in one long chain, are not searched to the end. A browser ends such a
+ * circle.
+ */
+const comparedRedirectsMax = 1_000_000;
+
+/** A redirect with its number in the file. */
+interface IndexedRedirect {
+  readonly number: number;
+  readonly redirect: ParsedRedirect;
+  /** Its `match`. */
+  readonly pattern: Pick<RegExp, 'exec'> | undefined;
 }
 
 /** Finds redirects without examining all of them: there may be many thousands. */
 interface RedirectIndex {
-  readonly count: number;
   /** The origins of all redirects. */
   readonly origins: ReadonlySet<string>;
+  /** The places from which no circle begins, as far as that is known. */
+  readonly ends: Set<string>;
+  /** How many further redirects may be compared. */
+  comparisonsLeft: number;
   /** The redirects that may apply to a place, in the order of the file. */
-  at(place: RequestTarget): readonly ParsedRedirect[];
+  at(place: RequestTarget): Iterable<IndexedRedirect>;
 }
 
 function indexRedirects(redirects: readonly ParsedRedirect[]): RedirectIndex {
-  const numbers = new Map(redirects.map((one, at) => [one, at]));
-  const byPath = Map.groupBy(redirects, ({ values }) =>
-    values.match === undefined ? values.path : undefined,
+  const indexed = redirects.map((redirect, number): IndexedRedirect => {
+    const { match } = redirect.values;
+    const pattern = match === undefined ? undefined : pathPattern(match);
+    return { number, redirect, pattern };
+  });
+  const byOrigin = Map.groupBy(indexed, ({ redirect: { values } }) => values.origin);
+  const byPath = new Map(
+    [...byOrigin].map(([origin, members]) => [origin, Map.groupBy(members, pathOf)]),
   );
-  const patterns = byPath.get(undefined) ?? [];
   return {
-    count: redirects.length,
     origins: new Set(redirects.map(({ values }) => values.origin)),
-    at({ path }) {
-      const found = [...patterns, ...(byPath.get(path) ?? [])];
-      for (let end = 0; end <= path.length; end += 1) {
-        found.push(...(byPath.get(`${path.slice(0, end)}*`) ?? []));
+    ends: new Set(),
+    comparisonsLeft: comparedRedirectsMax,
+    at({ origin, path }) {
+      const lists: (readonly IndexedRedirect[])[] = [];
+      for (const paths of [byPath.get('*'), byPath.get(origin)]) {
+        if (paths === undefined) continue;
+        lists.push(paths.get(undefined) ?? [], paths.get(path) ?? []);
+        for (let end = 0; end <= path.length; end += 1) {
+          const found = paths.get(`${path.slice(0, end)}*`);
+          if (found !== undefined) lists.push(found);
+        }
       }
-      return found.toSorted((one, other) => (numbers.get(one) ?? 0) - (numbers.get(other) ?? 0));
+      return inOrder(lists);
     },
   };
 }
 
+/** The path of a redirect; undefined for one with a pattern. */
+function pathOf({ redirect: { values } }: IndexedRedirect): string | undefined {
+  return values.match === undefined ? values.path : undefined;
+}
+
+/** The members of lists, each of which is in the order of the file, in that order. */
+function* inOrder(lists: readonly (readonly IndexedRedirect[])[]): Iterable<IndexedRedirect> {
+  const positions = lists.map(() => 0);
+  for (;;) {
+    let first: IndexedRedirect | undefined;
+    let from = 0;
+    for (const [at, list] of lists.entries()) {
+      const next = list[positions[at] ?? 0];
+      if (next === undefined || (first !== undefined && first.number < next.number)) continue;
+      first = next;
+      from = at;
+    }
+    if (first === undefined) return;
+    positions[from] = (positions[from] ?? 0) + 1;
+    yield first;
+  }
+}
+
 /** The sections through which a redirect leads back to itself; undefined if it does not. */
-function circleFrom(start: ParsedRedirect, index: RedirectIndex): readonly string[] | undefined {
-  const { values } = start;
+function* circleFrom(
+  start: ParsedRedirect,
+  index: RedirectIndex,
+): Steps<readonly string[] | undefined> {
+  const passed: string[] = [];
+  const places = new Set<string>();
+  let place = firstPlace(start);
+  for (let hop = 0; place !== undefined; hop += 1) {
+    const name = `${place.origin} ${place.path}`;
+    // It comes into a circle that other redirects make.
+    if (places.has(name)) return undefined;
+    const next = index.ends.has(name) ? undefined : yield* redirectAt(place, index);
+    if (index.comparisonsLeft <= 0) return undefined;
+    if (hop > 0) places.add(name);
+    if (next === undefined) break;
+    if (hop > 0 && next.redirect === start) return passed;
+    if (hop > 0) passed.push(`[redirect.${next.redirect.name}]`);
+    const url = URL.parse(next.location, place.origin);
+    // Whether this server answers for another origin is only known if a redirect names it.
+    const isOwn = url?.origin === place.origin || (url !== null && index.origins.has(url.origin));
+    place = url === null || !isOwn ? undefined : placeAt(url.origin, url.pathname);
+  }
+  for (const name of places) index.ends.add(name);
+  return undefined;
+}
+
+/** A place at which a redirect applies. */
+function firstPlace({ values }: ParsedRedirect): RequestTarget | undefined {
   const origin = values.origin === '*' ? 'http://any.invalid' : values.origin;
+  if (values.match === undefined) {
+    return placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')));
+  }
   // No path is known that a pattern matches; if its own target is one, it leads to itself.
   const sample = values.to?.replaceAll(/\{[^{}]*\}|\$\d{1,2}/g, 'x') ?? '';
-  const target = values.match === undefined ? undefined : URL.parse(sample, origin);
-  let place =
-    target == null
-      ? placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')))
-      : placeAt(target.origin, target.pathname);
-  const passed: string[] = [];
-  for (let hop = 0; hop <= index.count && place !== undefined; hop += 1) {
-    const here = place;
-    const next = index.at(here).find((one) => locationOf(one, here) !== undefined);
-    if (next === undefined) return undefined;
-    if (hop > 0 && next === start) return passed;
-    if (hop > 0) passed.push(`[redirect.${next.name}]`);
-    const url = URL.parse(locationOf(next, here) ?? '', here.origin);
-    // Whether this server answers for another origin is only known if a redirect names it.
-    const isOwn = url?.origin === here.origin || (url !== null && index.origins.has(url.origin));
-    place = url === null || !isOwn ? undefined : placeAt(url.origin, url.pathname);
+  const target = URL.parse(sample, origin);
+  return target === null
+    ? placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')))
+    : placeAt(target.origin, target.pathname);
+}
+
+/** The redirect that applies to a place, with the location that it leads to. */
+function* redirectAt(
+  place: RequestTarget,
+  index: RedirectIndex,
+): Steps<{ readonly redirect: ParsedRedirect; readonly location: string } | undefined> {
+  for (const { redirect, pattern } of index.at(place)) {
+    index.comparisonsLeft -= 1;
+    if (index.comparisonsLeft <= 0) return undefined;
+    yield;
+    const location = locationOf(redirect, place, pattern);
+    if (location !== undefined) return { redirect, location };
   }
   return undefined;
 }
@@ -257,8 +354,11 @@ function leadsToSelf(redirect: ParsedRedirect): boolean {
   return place !== undefined && locationOf(redirect, place) === undefined;
 }
 
-function locationOf({ values }: ParsedRedirect, place: RequestTarget): string | undefined {
-  const pattern = values.match === undefined ? undefined : linearPattern(values.match);
+function locationOf(
+  { values }: ParsedRedirect,
+  place: RequestTarget,
+  pattern?: Pick<RegExp, 'exec'>,
+): string | undefined {
   return locationFor({ ...values, to: values.to ?? '/', pattern }, place);
 }
 
@@ -268,22 +368,28 @@ function placeAt(origin: string, encoded: string): RequestTarget | undefined {
 }
 
 /** Finds rewrites that lack a key, and targets with a group that the pattern does not have. */
-export function rewriteProblems({
+export function* rewriteProblems({
   rewrites,
 }: {
   readonly rewrites: readonly ParsedKeys<typeof rewriteKeys>[];
-}): readonly LineProblem[] {
-  return rewrites.flatMap(({ name, line, lines, isValid, values: { match, to } }) => {
-    if (!isValid) return [];
+}): Steps<readonly LineProblem[]> {
+  const problems: LineProblem[] = [];
+  for (const { name, line, lines, isValid, values } of rewrites) {
+    yield;
+    if (!isValid) continue;
+    const { match, to } = values;
     const title = `[rewrite.${name}]`;
     if (match === undefined || to === undefined) {
       const [key, example] = match === undefined ? ['match', '^/blog/(.*)$'] : ['to', '/posts/$1'];
-      return [{ line, message: `${title} needs \`${key}\`, such as \`${key} = ${example}\`` }];
+      const message = `${title} needs \`${key}\`, such as \`${key} = ${example}\``;
+      problems.push({ line, message });
+      continue;
     }
     const problem = unknownGroup(match, to);
-    if (problem === undefined) return [];
-    return [{ line: lines.get('to')?.[0] ?? line, message: `${title} has ${problem}` }];
-  });
+    if (problem === undefined) continue;
+    problems.push({ line: lines.get('to')?.[0] ?? line, message: `${title} has ${problem}` });
+  }
+  return problems;
 }
 
 /** Names a group of a target that the pattern does not have, as the end of a sentence. */

@@ -1,6 +1,7 @@
 import type { Candidate, Rule, StoredRule } from './rule.ts';
 import type { CandidateReads } from './matcher.ts';
 import type { RuleReader } from './valid-rules.ts';
+import { wildcardRank } from '../../core/values/path.ts';
 
 /**
  * The page rules of the log, together with rules that the ini file adds. Each of these covers the
@@ -34,7 +35,7 @@ export function withConfiguredRules(rules: RuleReader, added: readonly Rule[]): 
   };
 }
 
-/** Adds candidates to groups of one path each; in both, the longest path comes first. */
+/** Adds candidates to groups of one path each; both are in the order of wildcardRank. */
 function merged(
   groups: readonly (readonly Candidate[])[],
   added: readonly Candidate[],
@@ -45,7 +46,11 @@ function merged(
     ...added.filter(({ path }) => path === group[0]?.path),
   ]);
   for (const one of alone) all.push([one]);
-  return all.toSorted(([one], [other]) => (other?.path.length ?? 0) - (one?.path.length ?? 0));
+  return all.toSorted(([one], [other]) => rankOf(other) - rankOf(one));
+}
+
+function rankOf(one: Candidate | undefined): number {
+  return one === undefined ? 0 : wildcardRank(one.path);
 }
 
 function candidateOf({ id, origin, path, kind }: Rule): Candidate {

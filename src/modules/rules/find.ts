@@ -2,11 +2,11 @@ import type { Fields } from '../../core/http/request.ts';
 import type { CandidateExplanation, LossReason } from '../../core/pipeline/explanation.ts';
 import type { FoundRule } from './rule.ts';
 import { isValidAt, proxyName, unmatchableOrigin, type Candidate } from './rule.ts';
+import { capturedPart } from '../../core/values/path.ts';
 import { namedMoment, shownMoment } from '../../core/values/time.ts';
 import { explainCandidatesMax } from './limits.ts';
 import {
   candidatesFor,
-  captureOf,
   possibleWinners,
   sortByPrecedence,
   lossReason,
@@ -62,7 +62,7 @@ export function winnerOf(
   if (stored === undefined) return undefined;
   return {
     stored,
-    capture: captureOf(stored.rule.path, path),
+    capture: capturedPart(stored.rule.path, path),
     variesByLanguage: varyByLanguage(candidates),
   };
 }

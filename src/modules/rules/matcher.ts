@@ -4,13 +4,13 @@ import {
 } from '../../core/http/representation/negotiation.ts';
 import type { Fields } from '../../core/http/request.ts';
 import type { LossReason, RuleLoss } from '../../core/pipeline/explanation.ts';
-import { isWildcardPath } from '../../core/values/path.ts';
+import { hasWildcard, wildcardRank } from '../../core/values/path.ts';
 import { proxyName, type Candidate } from './rule.ts';
 
 /** The reads of the store that the matcher uses. */
 export interface CandidateReads {
   exactRules(origin: string, path: string): readonly Candidate[];
-  /** The rules of each wildcard, longest first. */
+  /** The rules of each wildcard, in the order of wildcardRank. */
   wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
 }
 
@@ -43,12 +43,12 @@ const criteria: readonly Criterion[] = [
   },
   {
     code: 'wildcard',
-    merit: ({ path }) => (isWildcardPath(path) ? 0 : 1),
+    merit: ({ path }) => (hasWildcard(path) ? 0 : 1),
     says: (_, winner) => `It is a wildcard; another rule has exactly the path ${winner.path}.`,
   },
   {
     code: 'shorter_wildcard',
-    merit: ({ path }) => path.length,
+    merit: ({ path }) => (hasWildcard(path) ? wildcardRank(path) : 0),
     says: (_, winner) => `Another rule has the longer wildcard ${winner.path}.`,
   },
   {
@@ -152,11 +152,6 @@ export function lossReason(
 /** Whether rules differ in language, so that Accept-Language chooses between them. */
 export function varyByLanguage(candidates: readonly Candidate[]): boolean {
   return candidates.some(({ lang }) => lang !== candidates[0]?.lang);
-}
-
-/** The part of a matching path that a rule's `*` covers; undefined for an exact rule. */
-export function captureOf(rulePath: string, path: string): string | undefined {
-  return isWildcardPath(rulePath) ? path.slice(rulePath.length - 1) : undefined;
 }
 
 /**

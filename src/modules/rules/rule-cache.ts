@@ -2,8 +2,9 @@ import { LRUCache } from 'lru-cache';
 import { type CacheUse, cacheUse, joinedUse } from '../../core/report/memory-use.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { MIB } from '../../core/values/units.ts';
+import type { WildcardOptions } from './log/rule-index.ts';
 import type { CandidateReads } from './matcher.ts';
-import type { RuleContent, StoredRule } from './rule.ts';
+import type { Candidate, RuleContent, StoredRule } from './rule.ts';
 import { type RuleReader, validRules } from './valid-rules.ts';
 
 /** Rules in memory with their content. */
@@ -15,6 +16,14 @@ const ruleLookupsBytesMax = 8 * MIB;
 
 /** The reads of the store that the cache uses. */
 export interface RuleStore extends CandidateReads {
+  /** As Reads.wildcardRules. */
+  wildcardRules(
+    origin: string,
+    path: string,
+    known?: WildcardOptions,
+  ): Iterable<readonly Candidate[]>;
+  /** Whether some rule has a `*` for a segment: otherwise, no request looks for one. */
+  hasSegmentWildcards(): boolean;
   rule(id: string): StoredRule | undefined;
   /** The next time after another one at which some rule begins or ceases to answer. */
   nextRuleTimeMs(nowMs: number): number | undefined;
@@ -56,14 +65,17 @@ export function createRuleCache(reads: RuleStore, now: () => number): RuleCache 
   const clock = readOncePerTurn(now);
   const periods = new RulePeriods({ reads, seq, now: () => clock.read() });
   const period = (): number => periods.current();
-  const valid = validRules(reads, () => clock.read());
+  const all: CandidateReads = {
+    exactRules: (origin, path) => reads.exactRules(origin, path),
+    wildcardRules: (origin, path) =>
+      reads.wildcardRules(origin, path, { hasSegments: periods.hasSegments() }),
+  };
+  const valid = validRules(all, () => clock.read());
   const exact = cacheLookups(period, (origin, path) => valid.exactRules(origin, path));
   const wildcard = cacheLookups(period, (origin, path) => [...valid.wildcardRules(origin, path)]);
   // Only a site with times to come looks up the rules of all times for visitors.
-  const anyExact = cacheLookups(period, (origin, path) => reads.exactRules(origin, path));
-  const anyWildcard = cacheLookups(period, (origin, path) => [
-    ...reads.wildcardRules(origin, path),
-  ]);
+  const anyExact = cacheLookups(period, (origin, path) => all.exactRules(origin, path));
+  const anyWildcard = cacheLookups(period, (origin, path) => [...all.wildcardRules(origin, path)]);
   const lookups = [exact, wildcard, anyExact, anyWildcard];
   return {
     period,
@@ -101,16 +113,17 @@ export function createRuleCache(reads: RuleStore, now: () => number): RuleCache 
  * reads the clock.
  */
 class RulePeriods {
-  readonly #reads: Pick<RuleStore, 'nextRuleTimeMs'>;
+  readonly #reads: Pick<RuleStore, 'nextRuleTimeMs' | 'hasSegmentWildcards'>;
   readonly #seq: () => number;
   readonly #now: () => number;
   #upTo = -1;
   #count = 0;
   #startMs = -Infinity;
   #endMs = Infinity;
+  #hasSegments = false;
 
   constructor(given: {
-    readonly reads: Pick<RuleStore, 'nextRuleTimeMs'>;
+    readonly reads: Pick<RuleStore, 'nextRuleTimeMs' | 'hasSegmentWildcards'>;
     readonly seq: () => number;
     readonly now: () => number;
   }) {
@@ -133,6 +146,12 @@ class RulePeriods {
     return this.#endMs;
   }
 
+  /** Whether some rule has a `*` for a segment. */
+  hasSegments(): boolean {
+    this.current();
+    return this.#hasSegments;
+  }
+
   #isOver(): boolean {
     if (this.#startMs === -Infinity) return false;
     const nowMs = this.#now();
@@ -146,6 +165,7 @@ class RulePeriods {
     this.#startMs = hasTimes ? this.#now() : -Infinity;
     const endMs = hasTimes ? this.#reads.nextRuleTimeMs(this.#startMs) : undefined;
     this.#endMs = endMs ?? Infinity;
+    this.#hasSegments = this.#reads.hasSegmentWildcards();
   }
 }
 

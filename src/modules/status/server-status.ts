@@ -45,6 +45,9 @@ export interface CertificateState {
   readonly acme: HostState | null;
 }
 
+/** Counts of keys by their ends: see keyState. */
+type KeyEnds = Readonly<Record<'ending' | 'ended', number>>;
+
 /** Counts of webhooks. */
 interface WebhookState {
   /** Paused hooks. */
@@ -204,6 +207,7 @@ interface StatusParts {
   readonly started: string;
   readonly counts: () => StoreCounts;
   readonly indexes: () => readonly IndexBuild[];
+  readonly keys: () => KeyEnds;
   readonly webhooks: () => WebhookState;
   readonly configuration: () => ConfigurationState;
   readonly node: () => Promise<NodeStatus>;
@@ -322,6 +326,7 @@ const statusSchema = {
     'hosts',
     'row_checks',
     'tasks',
+    'keys',
     'webhooks',
     'memory',
     'node',
@@ -378,6 +383,14 @@ const statusSchema = {
             },
           },
         },
+      },
+    },
+    keys: {
+      type: 'object',
+      required: ['ending', 'ended'],
+      properties: {
+        ending: { ...integer, description: 'Number of keys that end soon: key.list names them.' },
+        ended: { ...integer, description: 'Number of keys whose end has passed.' },
       },
     },
     webhooks: {
@@ -517,6 +530,7 @@ export const serverStatus = defineOperation({
           hosts: status.hosts(),
           row_checks: status.rowChecks(),
           tasks: await status.tasks(),
+          keys: status.keys(),
           webhooks: status.webhooks(),
           memory: status.memory(),
           node: await status.node(),

@@ -14,6 +14,7 @@ import type { TableDefinition } from '../tables/table.ts';
 import { escapedPath } from '../../core/values/path.ts';
 import { applyOf, foldRows } from '../../core/log/write/fold.ts';
 import type { Reads } from '../../core/log/store.ts';
+import { authorName } from '../../core/operations/keys/author-name.ts';
 
 /**
  * All page rules, hooks, tables and rows as lines for an import
@@ -85,8 +86,8 @@ function recordLine(reads: RecordReads, seq: number, upTo: number): string | und
 
 /**
  * The rows of the log as lines, each as in a history (docs/design/history.md#history-rows) with the
- * family and id of its record, as they are when the iteration starts. The hashes of keys and the
- * secrets of hooks are left out.
+ * family and id of its record and the name of its author, as they are when the iteration starts.
+ * The hashes of keys and the secrets of hooks are left out.
  */
 export function* exportedHistory(
   reads: HistoryReads,
@@ -94,8 +95,16 @@ export function* exportedHistory(
 ): Iterable<string> {
   const upTo = reads.seq();
   const invalidatedThen = invalidatedAt(reads, upTo);
+  const names = new Map<string, string | undefined>();
+  const nameOf = (by: string): string | undefined => {
+    if (!names.has(by)) names.set(by, authorName(reads, by));
+    return names.get(by);
+  };
   for (let seq = 1; seq <= upTo; seq += 1) {
-    const line = lineOrSkip(seq, skip, () => historyLine(changeOf(reads, seq), invalidatedThen));
+    const line = lineOrSkip(seq, skip, () => {
+      const change = changeOf(reads, seq);
+      return historyLine(change, nameOf(change.by), invalidatedThen(change));
+    });
     if (line !== undefined) yield line;
   }
 }
@@ -109,18 +118,22 @@ function openData(change: Change): JsonObject {
   return isSecret ? { ...data, data: {} } : data;
 }
 
-function historyLine(change: Change, invalidatedThen: (row: Change) => string | undefined): string {
+function historyLine(
+  change: Change,
+  name: string | undefined,
+  invalidated: string | undefined,
+): string {
   const { seq, txn, by, via, family, id, action, dtu_stored, dtu_txn } = change;
   const tool = via !== undefined && { via };
-  const row = { seq, txn, by, ...tool, family, id, action, dtu_stored, dtu_txn };
+  const author = { by, ...(name !== undefined && { by_name: name }) };
+  const row = { seq, txn, ...author, ...tool, family, id, action, dtu_stored, dtu_txn };
   const data = openData(change);
-  const invalidated = invalidatedThen(change);
   return JSON.stringify(
     invalidated === undefined ? { ...row, data } : { ...row, invalidated, data_invalidated: data },
   );
 }
 
-type HistoryReads = Pick<Reads, 'seq' | 'change' | 'inForce' | 'history' | 'rows'>;
+type HistoryReads = Pick<Reads, 'seq' | 'change' | 'inForce' | 'history' | 'rows' | 'key'>;
 
 /** Makes the function that returns when a row was invalidated, as of a seq of the log. */
 function invalidatedAt(reads: HistoryReads, upTo: number): (row: Change) => string | undefined {

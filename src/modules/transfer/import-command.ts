@@ -17,7 +17,7 @@ import { shownWord } from '../../cli/remote/record-commands.ts';
 import { accessNames, engineNames } from '../../cli/serve/assembly/operations.ts';
 import { writeInThread } from '../../cli/serve/write-thread.ts';
 import type { Config } from '../../core/config/config.ts';
-import { Failure } from '../../core/values/failure.ts';
+import { Failure, type Problem } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { unknownAddress } from '../../core/values/network/peer.ts';
 import { counted } from '../../core/values/units.ts';
@@ -28,16 +28,18 @@ import {
   importFiles,
   putIntoFolder,
 } from '../assets/file-copies.ts';
-import { batchSettings } from '../batch/batch-parts.ts';
+import { batchSettings, createBatchParts } from '../batch/batch-parts.ts';
 import { batchOperations } from '../batch/import-batch.ts';
 import type { BatchReport } from '../batch/run-batch.ts';
+import { unknownVisitor } from '../rules/operations/preview.ts';
 import { createSecret } from '../webhooks/sign.ts';
 import { readBlocks } from './import-blocks.ts';
 import type { LineProblems, Refusal } from './import-line.ts';
 import type { ImportReport } from './import-operation.ts';
 import { createLineReader } from './import-worker.ts';
-import { type ImportStep, importBlocks } from './import.ts';
-import { refusalsKeptMax } from './limits.ts';
+import { type ImportStep, type ImportedRecord, importBlocks } from './import.ts';
+import { refusalsKeptMax, writtenCheckedMax } from './limits.ts';
+import { newProblems, writtenProblems } from './written-problems.ts';
 
 /** How long `import` does; the server answers when all is written. `fetch` waits for 300 s. */
 const importTimeoutMs = 290_000;
@@ -184,7 +186,10 @@ async function importFile(
     const newSecret = () => createSecret(randomBytes);
     const parts = { store, newSecret, isStrict };
     const steps = importBlocks(parts, readBlocks(input, reader.read));
-    const report = await follow(steps, terminal);
+    const written = createBatchParts(store, batchSettings(config), newSecret);
+    const report = await follow(steps, terminal, (record) =>
+      writtenProblems(written, record, callOfCommand(config)),
+    );
     writeLine(terminal.out, json ? JSON.stringify(report) : countsText(report));
     return report.refused > 0 || !hasFiles ? 1 : 0;
   } finally {
@@ -288,8 +293,44 @@ interface Report {
   readonly unknowns: LineProblems[];
 }
 
-/** Shows the progress of an import; on a failure, says first how much was imported. */
-async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Promise<Report> {
+/** Names the problems of a written line that its reading has not named. */
+function printWritten(
+  line: number,
+  problems: readonly Problem[],
+  { report, err }: { readonly report: Report } & Pick<Terminal, 'err'>,
+): void {
+  const { unknowns } = report;
+  const at = unknowns.findIndex((one) => one.line === line);
+  const known = unknowns[at] ?? { line, names: [], problems: [] };
+  const more = newProblems(known, problems);
+  if (more.length === 0) return;
+  printProblems({ ...known, problems: more }, { err });
+  const whole = { ...known, problems: [...known.problems, ...more] };
+  if (at !== -1) unknowns[at] = whole;
+  else {
+    report.kept += 1;
+    unknowns.push(whole);
+  }
+}
+
+/** The caller of a command, about whom nothing is known as a visitor. */
+function callOfCommand({ server }: Config): Parameters<typeof writtenProblems>[2] {
+  const scopes = new Set(['admin'] as const);
+  const address = unknownAddress;
+  const caller = { scopes, keyId: 'import', rate: undefined, address } as const;
+  const origin = server.publicUrl ?? 'http://localhost';
+  return { origin, caller, fields: {}, visitor: unknownVisitor(Date.now()) };
+}
+
+/**
+ * Shows the progress of an import; on a failure, says first how much was imported. `problemsOf`
+ * gets the first records, once all are written.
+ */
+async function follow(
+  steps: AsyncIterable<ImportStep>,
+  { err }: Pick<Terminal, 'err'>,
+  problemsOf: (record: ImportedRecord) => readonly Problem[],
+): Promise<Report> {
   const progress = createProgress(err, Date.now);
   const report: Report = {
     imported: 0,
@@ -300,7 +341,9 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
     unknowns: [],
   };
   try {
-    for await (const { read, imported, unchanged, refused, kept } of steps) {
+    const records: ImportedRecord[] = [];
+    for await (const { read, imported, unchanged, refused, kept, records: own } of steps) {
+      records.push(...own.slice(0, writtenCheckedMax - records.length));
       report.imported += imported;
       report.unchanged += unchanged;
       report.refused += refused.length;
@@ -316,6 +359,8 @@ async function follow(steps: AsyncIterable<ImportStep>, { err }: Terminal): Prom
         `${counted(read, 'line')} read, ${report.imported + report.unchanged} of them stored`,
       );
     }
+    progress.clear();
+    for (const record of records) printWritten(record.line, problemsOf(record), { report, err });
     const unnamed = report.refused - report.refusals.length;
     if (unnamed > 0) writeLine(err, `… and ${unnamed} more refused lines.`);
     const unlisted = report.kept - report.unknowns.length;

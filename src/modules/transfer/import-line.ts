@@ -11,7 +11,7 @@ import {
 } from '../../core/operations/records/idempotency.ts';
 import { sentNames } from '../../core/operations/records/placement.ts';
 import { Failure, type Problem } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import { outlineJson } from '../../core/values/json/json-outline.ts';
 import {
   type Json,

@@ -6,10 +6,10 @@ import type { Bounds } from '../../core/values/bounds.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { type Scope, hasScope } from '../../core/values/key.ts';
-import { type ShadowParts, shadowProblems } from '../rules/operations/shadows.ts';
 import type { LineProblems, Refusal } from './import-line.ts';
-import { type ImportParts, type ImportedRule, importAll } from './import.ts';
-import { importRowsMax, refusalsKeptMax, shadowsCheckedMax } from './limits.ts';
+import { type ImportParts, type ImportedRecord, importAll } from './import.ts';
+import { importRowsMax, refusalsKeptMax, writtenCheckedMax } from './limits.ts';
+import { type ProblemParts, newProblems, writtenProblems } from './written-problems.ts';
 
 /** Bytes of an import over HTTP that are read and written in the thread that serves pages. */
 export const importInlineBytesMax = 16_384;
@@ -56,14 +56,14 @@ export interface ImportReport {
   readonly txn: string | null;
 }
 
-/** The report, and the first page rules that were imported. */
+/** The report, and the first page rules and hooks that were imported. */
 export interface ImportResult {
   readonly report: ImportReport;
-  readonly rules: readonly ImportedRule[];
+  readonly records: readonly ImportedRecord[];
 }
 
 /** The parts that the operation needs. */
-interface ImportOperationParts extends ImportParts, Pick<ShadowParts, 'site'> {
+interface ImportOperationParts extends Omit<ImportParts, keyof ProblemParts>, ProblemParts {
   /** Runs a large import in another thread. Rejects as runImport does. */
   readonly importInThread: (request: ImportRequest) => Promise<ImportResult>;
 }
@@ -100,8 +100,8 @@ export const importLines = defineOperation({
       refused: count('Number of lines that cannot be imported; only a dry run has any.'),
       refusals: lines('The first of them, with the reasons.', { why: { type: 'string' } }),
       kept: count(
-        'Number of lines with a problem: an invalid value waits in _unknowns_, or a page rule is ' +
-          `hidden by a file or another rule (of the first ${shadowsCheckedMax} rules).`,
+        'Number of lines with a problem: an invalid value waits in _unknowns_, or, of the first ' +
+          `${writtenCheckedMax} page rules and hooks, one has no effect or is hidden.`,
       ),
       unknowns: lines('The first of them, with their problems.', {
         names: { type: 'array', items: { type: 'string' } },
@@ -144,29 +144,28 @@ export const importLines = defineOperation({
         dryRun,
       };
       const isSmall = bytes.length <= importInlineBytesMax;
-      const { report, rules } = await (isSmall
+      const { report, records } = await (isSmall
         ? runImport(parts, request)
         : importInThread(request));
-      const hidden = report.done ? await hiddenRules(parts, rules, call) : [];
-      return { kind: 'data', data: withProblems(report, hidden) };
+      const problems = await problemsOf(parts, records, call);
+      return { kind: 'data', data: withProblems(report, problems) };
     },
 });
 
-/** The lines of page rules that no visitor gets, or that hide another rule. */
-async function hiddenRules(
-  { store, site }: Pick<ImportOperationParts, 'store' | 'site'>,
-  rules: readonly ImportedRule[],
-  call: Pick<Call, 'origin' | 'visitor' | 'caller' | 'signal'>,
+/** The problems of imported records, once all lines are written. */
+async function problemsOf(
+  parts: ProblemParts,
+  records: readonly ImportedRecord[],
+  call: Call,
 ): Promise<readonly Pick<LineProblems, 'line' | 'problems'>[]> {
-  const hidden: Pick<LineProblems, 'line' | 'problems'>[] = [];
+  const found: Pick<LineProblems, 'line' | 'problems'>[] = [];
   const turns = turnsOf(call);
-  for (const { line, id } of rules) {
+  for (const { line, ...record } of records) {
     if (turns.isOver()) await turns.next();
-    const rule = store.rule(id)?.rule;
-    const problems = rule === undefined ? [] : shadowProblems({ store, site }, rule, call);
-    if (problems.length > 0) hidden.push({ line, problems });
+    const problems = writtenProblems(parts, record, call);
+    if (problems.length > 0) found.push({ line, problems });
   }
-  return hidden;
+  return found;
 }
 
 /** A report with more problems, those of each line together. */
@@ -181,7 +180,8 @@ function withProblems(
   for (const { line, problems } of more) {
     if (line > last) break;
     const known = byLine.get(line) ?? { line, names: [], problems: [] };
-    byLine.set(line, { ...known, problems: [...known.problems, ...problems] });
+    const all = [...known.problems, ...newProblems(known, problems)];
+    byLine.set(line, { ...known, problems: all });
   }
   const inOrder = [...byLine.values()].toSorted((one, other) => one.line - other.line);
   return {
@@ -217,7 +217,7 @@ export async function runImport(
     bounds,
     dryRun,
   });
-  const { refused, kept, imported, unchanged, rules, txn } = result;
+  const { refused, kept, imported, unchanged, records, txn } = result;
   if (!dryRun && refused.length > 0) throw refusal(refused);
   const report: ImportReport = {
     done: !dryRun,
@@ -229,7 +229,7 @@ export async function runImport(
     unknowns: kept.slice(0, refusalsKeptMax),
     txn: txn ?? null,
   };
-  return { report, rules };
+  return { report, records };
 }
 
 function refusal(refused: readonly Refusal[]): Failure {

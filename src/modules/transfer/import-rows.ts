@@ -3,7 +3,7 @@ import type { LoggedDraft, Reads } from '../../core/log/store.ts';
 import { requireNoMistakes } from '../../core/operations/problems.ts';
 import { sentNames } from '../../core/operations/records/placement.ts';
 import { Failure, type Problem } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import { type Json, type JsonObject, isJsonObject, sameJson } from '../../core/values/json/json.ts';
 import { type Scope, hasScope } from '../../core/values/key.ts';
 import { type CompiledTable, type TableField, compileTable } from '../tables/compiled-table.ts';

@@ -1,9 +1,9 @@
-import { parseJson } from '../../core/values/json/exact-number.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
 import { boundsText, isRuleInside, type Bounds } from '../../core/values/bounds.ts';
 import { authorVia, type RevertibleFamily, type ToolUse } from '../../core/log/change.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import { importRowsMax, shadowsCheckedMax } from './limits.ts';
+import { importRowsMax, writtenCheckedMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../core/log/limits.ts';
 import type { Rule } from '../rules/rule.ts';
 import { rulePlace } from '../rules/log/rule-index.ts';
@@ -63,20 +63,23 @@ export interface Imported {
   readonly refused: readonly Refusal[];
   /** Problems of imported lines. */
   readonly kept: readonly LineProblems[];
+  /** The first page rules and hooks that are new. */
+  readonly records: readonly ImportedRecord[];
 }
 
-/** The id of the page rule that a line became. */
-export interface ImportedRule {
+/** The page rule or hook that a line became. */
+export interface ImportedRecord {
   readonly line: number;
+  readonly family: 'userinterface' | 'webhook';
   readonly id: string;
+  /** Whether the line comes from an export. */
+  readonly isExported: boolean;
 }
 
 /** The result of an import in one transaction. */
 interface ImportedAtOnce extends Imported {
   /** The transaction; undefined if nothing was written. */
   readonly txn: string | undefined;
-  /** The first page rules of it. */
-  readonly rules: readonly ImportedRule[];
 }
 
 /** A step of a long import. */
@@ -136,7 +139,7 @@ export async function importAll(
     if (why === undefined) ready.push(lineInside(parts.store, line, bounds));
     else unreadable.push({ line: line.line, why });
   }
-  const { refused, ...counts } = await commitLines(
+  const { refused, records, ...counts } = await commitLines(
     parts,
     { ready, kept: lines.kept, by, via, isStrict, scopes, bounds },
     ({ refused: conflicting }) => dryRun || unreadable.length + conflicting.length > 0,
@@ -144,8 +147,7 @@ export async function importAll(
   const inOrder = [...unreadable, ...refused].sort((one, other) => one.line - other.line);
   const isWritten = !dryRun && inOrder.length === 0 && counts.imported > 0;
   const txn = isWritten ? txnOf(parts.store, ready, by) : undefined;
-  const rules = txn === undefined ? [] : rulesOf(parts.store, ready, { by, txn });
-  return { ...counts, refused: inOrder, txn, rules };
+  return { ...counts, refused: inOrder, txn, records: isWritten ? records : [] };
 }
 
 /** Counts lines before it reads any: the failure of a bad line takes more memory than the line. */
@@ -171,23 +173,6 @@ function txnOf(
 ): string | undefined {
   const seqs = lines.map((line) => claimBefore(reads, line, by)?.seq ?? 0);
   return reads.change(seqs.reduce((one, other) => Math.max(one, other), 0))?.txn;
-}
-
-/** The first page rules that a transaction has inserted. */
-function rulesOf(
-  reads: Pick<Reads, 'vkClaim' | 'change'>,
-  lines: readonly ImportLine[],
-  { by, txn }: { readonly by: string; readonly txn: string },
-): readonly ImportedRule[] {
-  const rules: ImportedRule[] = [];
-  for (const line of lines) {
-    if (rules.length >= shadowsCheckedMax) break;
-    if (line.family !== 'userinterface') continue;
-    const claim = claimBefore(reads, line, by);
-    const isOfTxn = claim !== undefined && reads.change(claim.seq)?.txn === txn;
-    if (isOfTxn) rules.push({ line: line.line, id: claim.id });
-  }
-  return rules;
 }
 
 /**
@@ -235,7 +220,7 @@ function emptyBatch(): Batch {
   return { ready: [], refused: [], kept: [], bytes: 0 };
 }
 
-const nothing: Imported = { imported: 0, unchanged: 0, refused: [], kept: [] };
+const nothing: Imported = { imported: 0, unchanged: 0, refused: [], kept: [], records: [] };
 
 async function commitBatch(
   parts: WritingParts,
@@ -277,6 +262,7 @@ function commitLines(
     const planned = new Map<string, number>();
     const rows = new RowImport(reads, { isStrict, scopes });
     const placedProblems: LineProblems[] = [];
+    const records: ImportedRecord[] = [];
     const placedRows: { readonly line: number; readonly placed: PlacedLine }[] = [];
     for (const line of lines) {
       const state = stateOf(reads, line, { taken, by, bounds });
@@ -293,6 +279,11 @@ function commitLines(
       }
       taken.set(line.vk, line);
       const id = freeId(reads, line) ?? line.newId;
+      const { family } = line;
+      const isChecked = family === 'userinterface' || family === 'webhook';
+      if (isChecked && records.length < writtenCheckedMax) {
+        records.push({ line: line.line, family, id, isExported: line.vkScope === 'record' });
+      }
       if ('draft' in placed) {
         drafts.push({ ...placed.draft, id, vk: claimFor(line, by) });
         if (line.family !== 'userinterface') placedRows.push({ line: line.line, placed });
@@ -309,6 +300,7 @@ function commitLines(
       unchanged: lines.length - imported - refused.length,
       refused,
       kept: keptOf([...kept, ...placedProblems], taken),
+      records,
     };
     return { drafts: isWithheld(result) ? [] : drafts, answer: () => result };
   });

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Webhook } from 'standardwebhooks';
-import { createClient, WaymarkError } from '../../../src/cli/client/client.ts';
+import { createClient, isExactNumber, WaymarkError } from '../../../src/cli/client/client.ts';
 import { verifyWebhook, WebhookError } from '../../../src/cli/client/webhook.ts';
 import { startSite } from '../../harness.ts';
 
@@ -30,6 +30,23 @@ suite('the client for TypeScript', () => {
       await assert.rejects(stranger.call('key.list', {}), /key/i);
     });
   }
+
+  test('keeps the digits of numbers that no double holds', async (t) => {
+    const site = await startSite(t);
+    for (const transport of ['fetch', 'websocket'] as const) {
+      const client = createClient({ url: site.url, apikey: site.adminKey, transport });
+      t.after(() => {
+        client.close();
+      });
+      const count = JSON.rawJSON('9007199254740993');
+      const event = { type: 'a.b', data: { count, transport } };
+      const { data } = await client.call('event.insert', event);
+      const read = await client.call('event.read', { id: data.id });
+      const { count: got } = read.data.data as { readonly count: unknown };
+      assert.ok(isExactNumber(got));
+      assert.equal(JSON.stringify(got), '9007199254740993');
+    }
+  });
 
   test('continues a subscription where a lost connection has ended it', async (t) => {
     const site = await startSite(t);

@@ -52,6 +52,19 @@ suite('turns on the event loop', () => {
     assert.equal(log.length, 52 * 4);
   });
 
+  test('long pieces of a caller end in their order, and a short one does not wait', async () => {
+    const { log, work } = clockedLoop();
+    const ended: string[] = [];
+    const end = (name: string) => () => void ended.push(name);
+    const long = ['a', 'b', 'c'].map((name) => work('one', name, 100).then(end(name)));
+    while (log.length < 60) await nextTurn();
+    await work('one', 'short', 4).then(end('short'));
+    await Promise.all(long);
+    assert.deepEqual(ended, ['short', 'a', 'b', 'c']);
+    // Those that came later have not run in between, but for their first turns.
+    assert.ok(log.indexOf('c', log.lastIndexOf('b')) > log.lastIndexOf('a'));
+  });
+
   test('work that nobody waits for any more takes no turn', async () => {
     const { loop, log, work } = clockedLoop();
     const caller = new AbortController();

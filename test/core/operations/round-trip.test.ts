@@ -1,13 +1,16 @@
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { startSite } from '../../harness.ts';
-import { prepare, runSteps, steps } from './round-trip.ts';
+import { startReceiver } from '../../modules/webhooks/receiver.ts';
+import { checkCopies, prepare, runSteps, steps } from './round-trip.ts';
 
 test('what is read is what was sent, or a problem names it', async (t) => {
-  const site = await startSite(t);
-  await prepare(site);
+  const receiver = await startReceiver(t);
+  const site = await startSite(t, { ini: '[webhook]\nallow_private = 127.0.0.0/8\n' });
+  const written = await prepare(site, receiver);
   await fc.assert(
-    fc.asyncProperty(steps, (all) => runSteps(site, all)),
+    fc.asyncProperty(steps, (all) => runSteps(site, all, written)),
     { numRuns: 12 },
   );
+  await checkCopies(site, receiver, written);
 });

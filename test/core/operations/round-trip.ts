@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { parseJson } from '../../../src/core/values/json/exact-number.ts';
+import { parseJson } from '../../../src/core/values/json/parse.ts';
 import { canonicalJson, type Json, type JsonObject } from '../../../src/core/values/json/json.ts';
+import { runHere } from '../../cli/here.ts';
 import type { TestSite } from '../../harness.ts';
+import type { TestReceiver } from '../../modules/webhooks/receiver.ts';
 
 /** Whole texts of numbers, at the edges of what a double holds. */
 const numbers = fc.oneof(
@@ -58,7 +60,11 @@ export const steps = fc.array(
   fc.oneof(
     fc.record({ do: fc.constantFrom('row', 'import', 'form'), fields, at: fc.nat() }),
     fc.record({ do: fc.constantFrom('rule', 'event', 'draft'), fields, at: fc.nat() }),
-    fc.record({ do: fc.constantFrom('edit', 'undo'), fields, at: fc.nat() }),
+    fc.record({
+      do: fc.constantFrom('edit', 'undo', 'batch', 'batch undone'),
+      fields,
+      at: fc.nat(),
+    }),
   ),
   { minLength: 1, maxLength: 12 },
 );
@@ -82,26 +88,70 @@ interface Known {
   readonly id: string;
   /** Its fields before the last change, then now. */
   states: readonly JsonObject[];
-  txn: string;
+  /** Whether the last change was one of a batch, whose undo takes other records back as well. */
+  isOfBatch?: boolean;
+}
+
+/** What steps have written, over several runs. */
+export interface Written {
+  readonly known: Known[];
+  /** The data of events by their ids. */
+  readonly events: Map<string, Json>;
 }
 
 /** Runs steps on a site, and checks after each one that what was sent is what is read. */
-export async function runSteps(site: TestSite, all: Steps): Promise<void> {
-  const known: Known[] = [];
-  for (const step of all) await runStep(site, step, known);
-  for (const record of known) await check(site, record);
+export async function runSteps(site: TestSite, all: Steps, written: Written): Promise<void> {
+  const { known, events } = written;
+  const own: Known[] = [];
+  for (const step of all) await runStep(site, step, { known: own, events });
+  for (const record of own) await check(site, record);
+  known.push(...own);
 }
 
-/** Makes the table that the steps write to. */
-export async function prepare(site: TestSite): Promise<void> {
+/** Makes the table that the steps write to, and a hook that gets their events. */
+export async function prepare(site: TestSite, receiver: TestReceiver): Promise<Written> {
   const schema = { type: 'object', properties };
   const made = await site.call('table.insert', { name: 'things', schema, index: ['n', 'at'] });
   assert.equal(made.error, undefined);
+  await site.call('webhook.insert', { url: receiver.url, event: ['round.trip'] });
+  return { known: [], events: new Map() };
+}
+
+/** Checks what was written as the receiver of the hook got it, and as an export writes it. */
+export async function checkCopies(
+  site: TestSite,
+  receiver: TestReceiver,
+  { known, events }: Written,
+): Promise<void> {
+  const delivered = await receiver.until(events.size);
+  for (const { bytes } of delivered) {
+    const { id, data } = parseJson(bytes.toString()) as JsonObject;
+    assertSame(data, events.get(String(id)) ?? null);
+  }
+  const { out, code, err } = await runHere(['export', '--config', site.iniFile]);
+  assert.equal(code, 0, err);
+  const lines = out.split('\n').filter((line) => line !== '');
+  const exported = new Map(
+    lines.map((line) => {
+      // A page rule is the line itself.
+      const { vk, v, ...rule } = parseJson(line) as JsonObject;
+      return [String(vk).split(':').at(-1), (v ?? rule) as JsonObject] as const;
+    }),
+  );
+  for (const { id, states } of known) {
+    const record = exported.get(id);
+    assert.equal(record === undefined, states.length === 0, id);
+    if (record !== undefined) assertShows(record, states.at(-1) ?? {});
+  }
 }
 
 let made = 0;
 
-async function runStep(site: TestSite, step: Steps[number], known: Known[]): Promise<void> {
+async function runStep(
+  site: TestSite,
+  step: Steps[number],
+  { known, events }: Written,
+): Promise<void> {
   made += 1;
   const vk = `round-trip ${made}`;
   const text = objectText(step.fields);
@@ -111,7 +161,7 @@ async function runStep(site: TestSite, step: Steps[number], known: Known[]): Pro
     case 'edit':
     case 'rule':
     case 'event': {
-      await write(site, { step: step.do, text, vk, record, known });
+      await write(site, { step: step.do, text, vk, record, known, events });
       return;
     }
     case 'import':
@@ -122,6 +172,9 @@ async function runStep(site: TestSite, step: Steps[number], known: Known[]): Pro
       return draftRule(site, { text, vk });
     case 'undo':
       return record && undo(site, record);
+    case 'batch':
+    case 'batch undone':
+      return batch(site, { text, vk, known, events, record, isUndone: step.do !== 'batch' });
   }
 }
 
@@ -129,6 +182,11 @@ interface Sent {
   readonly text: string;
   readonly vk: string;
   readonly known: Known[];
+}
+
+interface SentToAll extends Sent, Written {
+  readonly known: Known[];
+  readonly record?: Known | undefined;
 }
 
 /** POSTs a body as text, because the body may have numbers that JavaScript would change. */
@@ -155,13 +213,7 @@ function isRefused({ error }: JsonObject): boolean {
 
 async function write(
   site: TestSite,
-  {
-    step,
-    text,
-    vk,
-    record,
-    known,
-  }: Sent & { readonly step: string; readonly record?: Known | undefined },
+  { step, text, vk, record, known, events }: SentToAll & { readonly step: string },
 ): Promise<void> {
   if (step === 'event') {
     const answer = await post(
@@ -170,9 +222,7 @@ async function write(
       `{"v":{"type":"round.trip","data":${text}},"vk":"${vk}"}`,
     );
     if (isRefused(answer)) return;
-    const { id } = answer.data as JsonObject;
-    const read = await post(site, 'event/read', JSON.stringify({ v: { id } }));
-    assertSame((read.data as JsonObject).data, parseJson(text) as Json);
+    await keepEvent(site, events, { id: (answer.data as JsonObject).id, text });
     return;
   }
   if (step === 'rule') {
@@ -189,7 +239,7 @@ async function write(
     if (!isRefused(answer)) keep(known, 'record', { answer, sent: parseJson(text) as JsonObject });
     return;
   }
-  if (record?.family !== 'record') return;
+  if (record?.family !== 'record' || record.states.length === 0) return;
   const v = `{"table":"things","id":"${record.id}",${text.slice(1)}`;
   const answer = await post(site, 'record/edit', `{"v":${v},"vk":"${vk}"}`);
   if (isRefused(answer)) return;
@@ -197,6 +247,7 @@ async function write(
     ...record.states,
     { ...record.states.at(-1), ...(parseJson(text) as JsonObject) },
   ];
+  record.isOfBatch = false;
   await check(site, record);
 }
 
@@ -207,7 +258,59 @@ function keep(
 ): void {
   const { id } = answer.data as JsonObject;
   assert.ok(typeof id === 'string');
-  known.push({ family, id, states: [sent], txn: '' });
+  known.push({ family, id, states: [sent] });
+}
+
+async function keepEvent(
+  site: TestSite,
+  events: Written['events'],
+  { id, text }: { readonly id: Json | undefined; readonly text: string },
+): Promise<void> {
+  assert.ok(typeof id === 'string');
+  const read = await post(site, 'event/read', JSON.stringify({ v: { id } }));
+  const sent = parseJson(text) as Json;
+  assertSame((read.data as JsonObject).data, sent);
+  events.set(id, sent);
+}
+
+/** Writes to all families in one transaction, which may be taken back as a whole. */
+async function batch(
+  site: TestSite,
+  { text, vk, known, events, record, isUndone }: SentToAll & { readonly isUndone: boolean },
+): Promise<void> {
+  const row = record?.family === 'record' && record.states.length > 0 ? record : undefined;
+  const operations = [
+    `{"a":"svc1.record.insert","v":{"table":"things",${text.slice(1)}}`,
+    `{"a":"svc1.userinterface.insert","v":{"path":"/b${made}","kind":"content","enginedata":${text}}}`,
+    `{"a":"svc1.event.insert","v":{"type":"round.trip","data":${text}}}`,
+    ...(row === undefined
+      ? []
+      : [`{"a":"svc1.record.edit","v":{"table":"things","id":"${row.id}",${text.slice(1)}}`]),
+  ];
+  const v = `{"operations":[${operations.join()}]}`;
+  const answer = await post(site, 'batch', `{"v":${v},"vk":"${vk}"}`);
+  if (isRefused(answer)) return;
+  const { txn = null, results } = answer.data as JsonObject;
+  const sent = parseJson(text) as JsonObject;
+  const [first, second, third] = results as readonly JsonObject[];
+  keep(known, 'record', { answer: { data: first ?? null }, sent });
+  keep(known, 'userinterface', { answer: { data: second ?? null }, sent: { enginedata: sent } });
+  await keepEvent(site, events, { id: third?.id, text });
+  const before = row && { states: row.states, isOfBatch: row.isOfBatch ?? false };
+  if (row !== undefined) {
+    row.states = [...row.states, { ...row.states.at(-1), ...sent }];
+    row.isOfBatch = true;
+  }
+  for (const one of [...known.slice(-2), ...(row === undefined ? [] : [row])]) {
+    await check(site, one);
+  }
+  if (!isUndone) return;
+  const plan = await post(site, 'change/invalidate', JSON.stringify({ v: { txn } }));
+  const confirm = (plan.data as JsonObject).digest;
+  const done = await post(site, 'change/invalidate', JSON.stringify({ v: { txn, confirm } }));
+  assert.equal(done.error, undefined, canonicalJson(done));
+  for (const one of known.slice(-2)) one.states = [];
+  if (row !== undefined) Object.assign(row, before);
 }
 
 async function importRow(site: TestSite, { text, vk, known }: Sent): Promise<void> {
@@ -272,7 +375,7 @@ async function draftRule(site: TestSite, { text, vk }: Omit<Sent, 'known'>): Pro
 }
 
 async function undo(site: TestSite, record: Known): Promise<void> {
-  if (record.family !== 'record' || record.states.length < 2) return;
+  if (record.family !== 'record' || record.states.length < 2 || record.isOfBatch === true) return;
   const history = await post(
     site,
     'record/read',
@@ -292,10 +395,15 @@ async function undo(site: TestSite, record: Known): Promise<void> {
 /** What is read of a record is what was sent last: as a field, or as a value that waits. */
 async function check(site: TestSite, { family, id, states }: Known): Promise<void> {
   const v = family === 'record' ? { table: 'things', id } : { id };
-  const { data } = await post(site, `${family}/read`, JSON.stringify({ v }));
-  const record = data as JsonObject;
+  const { data, error } = await post(site, `${family}/read`, JSON.stringify({ v }));
+  if (states.length === 0) assert.equal((error as JsonObject | undefined)?.code, 'not_found');
+  else assertShows(data as JsonObject, states.at(-1) ?? {});
+}
+
+/** The fields of a record are those that were sent, or wait as they were sent. */
+function assertShows(record: JsonObject, state: JsonObject): void {
   const waiting = (record._unknowns_ ?? {}) as JsonObject;
-  for (const [name, sent] of Object.entries(states.at(-1) ?? {})) {
+  for (const [name, sent] of Object.entries(state)) {
     const shown = Object.hasOwn(waiting, name) ? waiting[name] : record[name];
     assertSame(shown, sent);
   }

@@ -121,6 +121,8 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask('svc1.cache.purge', { rule: id });
   await ask('svc1.cache.status');
   const { data: made } = await ask('svc1.key.insert', { name: 'ci', scopes: ['read'] });
+  await ask('svc1.key.edit', { id: made.id, until: '2999-12-31T18:00Z' });
+  await ask('svc1.key.read', { id: made.id });
   await ask('svc1.key.list');
   await ask('svc1.server.status');
   await ask('svc1.server.configuration');
@@ -375,7 +377,7 @@ for (const [transport, open] of Object.entries(transports)) {
       [`${rule}.invalidate`, { confirm: 'used' }, 'conflict'],
       [`${rule}.get`, { origin, path: '/nowhere' }, 'not_found'],
       [`${rule}.get_render`, { origin, path: '/nowhere' }, 'not_found'],
-      [`${rule}.get_content`, { origin, path: '/nowhere' }, 'not_found'],
+      [`${rule}.get_content`, { origin, path: '/svc1/nowhere' }, 'not_found'],
       [`${rule}.get_content`, { origin, path: '/far/x' }, 'bad_gateway'],
       [`${rule}.get_resolve`, { k: 'none' }, 'not_found'],
       [`${rule}.get_resolve`, { k: 'circle' }, 'unprocessable'],

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { draftStore } from '../../../src/modules/drafts/log/draft-store.ts';
+import type { SiteDraft } from '../../../src/modules/drafts/draft.ts';
 import { createPreviewTrust } from '../../../src/modules/drafts/preview-trust.ts';
 import type { Store } from '../../../src/core/log/store.ts';
 import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
@@ -30,10 +31,16 @@ async function draftOf(store: Store, rows: number) {
   return { draft, write };
 }
 
+/** As createPreviewTrust, at this moment. */
+function trustOf(store: Store): (draft: SiteDraft) => boolean {
+  const isTrusted = createPreviewTrust(store);
+  return (draft) => isTrusted(draft, Date.now());
+}
+
 test('a large draft is walked in several requests, and trusted at their end', async (t) => {
   const store = await scratchStore(t);
   const { draft, write } = await draftOf(store, rows);
-  const isTrusted = createPreviewTrust(store);
+  const isTrusted = trustOf(store);
   assert.deepEqual([isTrusted(draft), isTrusted(draft), isTrusted(draft)], [false, true, true]);
   await write(designer, rows, 10);
   assert.equal(isTrusted(draft), true);
@@ -44,7 +51,7 @@ test('a large draft is walked in several requests, and trusted at their end', as
 test('a change is not missed that comes while the draft is walked', async (t) => {
   const store = await scratchStore(t);
   const { draft, write } = await draftOf(store, rows);
-  const isTrusted = createPreviewTrust(store);
+  const isTrusted = trustOf(store);
   assert.equal(isTrusted(draft), false);
   // Its record is among those that were walked already.
   await write(drafter, -1, 1);
@@ -64,7 +71,7 @@ test('commands are trusted; callers without a key, users and revoked keys are no
     const store = await scratchStore(t);
     const { draft, write } = await draftOf(store, 1);
     await write(by, 1, 1);
-    const isTrusted = createPreviewTrust(store);
+    const isTrusted = trustOf(store);
     assert.equal(isTrusted(draft), isOne, by);
   }
 });

@@ -32,6 +32,45 @@ suite('a repeated vk', () => {
     assert.equal((await site.call('svc1.key.revoke', gone)).error?.code, 'not_found');
   });
 
+  test('moves the end of a key once', async (t) => {
+    const site = await startSite(t);
+    const socket = await site.socket(site.adminKey);
+    const until = '2999-12-01T08:00[Europe/Berlin]';
+    const made = await site.call('svc1.key.insert', { name: 'ci', scopes: ['read'], until });
+    assert.equal(made.data.until, '2999-12-01T07:00:00.000Z');
+    const { id } = made.data;
+    const edit = { id, name: 'guest', until: '2999-12-02T00:00Z' };
+    for (const replayed of [undefined, true]) {
+      const edited = await socket.call('svc1.key.edit', edit, { vk: 'later' });
+      assert.deepEqual(
+        [edited.data.until, edited.replayed],
+        ['2999-12-02T00:00:00.000Z', replayed],
+      );
+    }
+    const expected = {
+      ...{ id, name: 'guest', scopes: ['read'], created: made.data.created },
+      ...{ until: '2999-12-02T00:00:00.000Z', state: 'valid', last_used: null },
+    };
+    for (const transport of [site, socket]) {
+      assert.deepEqual((await transport.call('svc1.key.read', { id })).data, expected);
+      const { data } = await transport.call('svc1.key.list', {});
+      assert.deepEqual(data.rows.at(-1), expected);
+    }
+    const endless = await site.call('svc1.key.edit', { id, until: 'never' });
+    assert.equal('until' in endless.data, false);
+    for (const [v, code, field] of [
+      [{ id }, 'invalid', 'until'],
+      [{ id, until: '2020-01-01T00:00Z' }, 'invalid', 'until'],
+      [{ id, until: 'soon' }, 'invalid', 'until'],
+      [{ id: 'none', until: 'never' }, 'not_found', 'id'],
+    ] as const) {
+      const { error } = await socket.call('svc1.key.edit', v);
+      assert.deepEqual([error?.code, error?.field], [code, field]);
+    }
+    await site.call('svc1.key.revoke', { id });
+    assert.equal((await site.call('svc1.key.read', { id })).error?.code, 'not_found');
+  });
+
   test('makes no second link of a draft, and shows no link again', async (t) => {
     const site = await startSite(t);
     await site.call('svc1.draft.insert', { name: 'spring' });

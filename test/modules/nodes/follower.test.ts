@@ -400,8 +400,14 @@ test('the word of a node holds for one write of one key, with its own key', () =
   ];
   const fields = passedToolFields({ keyByHash: () => key }, tool, { ...write, apikey: 'wmk_node' });
   const heard = (found: ApiKey | undefined, name = write.name, keyId = write.keyId) =>
-    passedTool({ key: () => found }, name, { fields, caller: { keyId } as Caller });
+    passedTool({ store: { key: () => found }, now: () => endMs - 1 }, name, {
+      fields,
+      caller: { keyId } as Caller,
+    });
+  const endMs = Date.now();
   assert.deepEqual(heard(key), tool);
+  assert.deepEqual(heard({ ...key, until: new Date(endMs).toISOString() }), tool);
+  assert.equal(heard({ ...key, until: new Date(endMs - 1).toISOString() }), undefined);
   assert.equal(heard(key, 'svc1.x.insert'), undefined);
   assert.equal(heard(key, write.name, 'other'), undefined);
   assert.equal(heard(undefined), undefined);

@@ -5,11 +5,11 @@ import type { Candidate } from '../../../src/modules/rules/rule.ts';
 import {
   candidatesFor,
   possibleWinners,
-  captureOf,
   sortByPrecedence,
   varyByLanguage,
   type CandidateReads,
 } from '../../../src/modules/rules/matcher.ts';
+import { capturedPart } from '../../../src/core/values/path.ts';
 import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
 import { wildcardGroups } from './wildcard-groups.ts';
 
@@ -157,9 +157,20 @@ test('the capture is the part of the path that * matches', () => {
     ['/é*', '/éà', 'à'],
     ['/a', '/a', undefined],
     ['spring*', 'spring*', undefined],
+    ['/shop/*/edit', '/shop/a/edit', 'a'],
+    ['/shop/*/edit', '/shop/a%2Fb/edit', 'a%2Fb'],
+    ['/shop/*/edit', '/shop/*/edit', '*'],
+    ['/shop/*/edit', '/shop//edit', undefined],
+    ['/shop/*/edit', '/shop/edit', undefined],
+    ['/shop/*/edit', '/shop/a/b/edit', undefined],
+    ['/shop/*/edit', '/shop/a/edit/', undefined],
+    ['/shop/*/edit', '/shop/a/editor', undefined],
+    ['/*/', '/a/', 'a'],
+    ['/*/', '/a', undefined],
+    ['a/*/b', 'a/x/b', undefined],
   ];
   for (const [rule, path, capture] of cases) {
-    assert.equal(captureOf(rule, path), capture, `${rule} ${path}`);
+    assert.equal(capturedPart(rule, path), capture, `${rule} ${path}`);
   }
 });
 
@@ -176,9 +187,7 @@ function naiveWinner(
   { origin, path, acceptLanguage }: Asked,
 ): Candidate | undefined {
   const covering = rules.filter(
-    (rule) =>
-      (rule.origin === origin || rule.origin === '*') &&
-      (rule.path === path || (rule.path.endsWith('*') && path.startsWith(rule.path.slice(0, -1)))),
+    (rule) => (rule.origin === origin || rule.origin === '*') && covers(rule.path, path),
   );
   const tags = [...acceptLanguage].sort((one, other) => other.q - one.q);
   const excluded = tags.filter(({ q }) => q === 0).map(({ tag }) => tag);
@@ -193,7 +202,8 @@ function naiveWinner(
     best = best.filter((rule) => score(rule) === most);
   };
   keep((rule) => (rule.origin === '*' ? 0 : 1));
-  keep((rule) => (rule.path.endsWith('*') ? 0 : 1));
+  keep((rule) => (rule.path.includes('*') ? 0 : 1));
+  keep((rule) => rule.path.indexOf('*'));
   keep((rule) => rule.path.length);
   const wanted = tags.filter(({ q }) => q > 0).flatMap(({ tag }) => withBase(tag));
   keep((rule) => {
@@ -212,6 +222,14 @@ function naiveWinner(
   keep(({ designedAtMs }) => designedAtMs ?? -Infinity);
   keep(({ insertedSeq }) => insertedSeq);
   return best[0];
+}
+
+/** Whether a rule covers a path: a `*` in the middle is one segment, one at the end any text. */
+function covers(rulePath: string, path: string): boolean {
+  const [before = '', behind] = rulePath.split('*');
+  if (behind === undefined) return rulePath === path;
+  const pattern = RegExp.escape(before) + (behind === '' ? '.*' : '[^/]+') + RegExp.escape(behind);
+  return new RegExp(`^${pattern}$`, 's').test(path);
 }
 
 /** A tag and its base: `de-CH`, `de`. */
@@ -239,7 +257,11 @@ const requests: fc.Arbitrary<Asked> = fc.record({
 });
 const rules = fc.record({
   origin: fc.constantFrom('*', ...origins),
-  path: fc.tuple(paths, fc.constantFrom('', '*')).map(([path, end]) => path + end),
+  path: fc
+    .tuple(paths, fc.constantFrom('', '*', '/*'), paths)
+    .map(([path, star, end]) =>
+      star === '/*' ? `${path.replace(/\/+$/, '')}/*${end}` : path + star,
+    ),
   lang: fc.option(fc.constantFrom(...langs), { nil: undefined }),
   rve: fc.option(fc.constantFrom(-1, 0, 0.5, 2), { nil: undefined }),
   designedAtMs: fc.option(fc.constantFrom(0, 1_000, 1_735_787_045_000), { nil: undefined }),
@@ -269,9 +291,7 @@ suite('the winner', () => {
             wildcardGroups(
               all.filter(
                 (rule) =>
-                  rule.origin === origin &&
-                  rule.path.endsWith('*') &&
-                  path.startsWith(rule.path.slice(0, -1)),
+                  rule.origin === origin && rule.path.includes('*') && covers(rule.path, path),
               ),
             ),
         };

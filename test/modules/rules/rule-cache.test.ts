@@ -24,6 +24,7 @@ function readsAt(position: { seq: number; exact: string }, calls: string[]): Rul
   return {
     rule: () => undefined,
     nextRuleTimeMs: () => undefined,
+    hasSegmentWildcards: () => false,
     seq: () => position.seq,
     refresh: () => undefined,
     exactRules(origin, path) {

@@ -20,7 +20,10 @@ const engines = new Set(['html', 'template']);
 const newSecret = () => 'whsec_c2VjcmV0';
 
 /** Imports lines; resolves to the result. */
-async function imported(store: Store, lines: Iterable<string>): Promise<Omit<Imported, 'kept'>> {
+async function imported(
+  store: Store,
+  lines: Iterable<string>,
+): Promise<Omit<Imported, 'kept' | 'records'>> {
   const bytes = Buffer.from([...lines].join('\n'));
   async function* blocks() {
     await Promise.resolve();

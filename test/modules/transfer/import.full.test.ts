@@ -34,7 +34,7 @@ async function imported(
   store: Store,
   chunks: AsyncIterable<Uint8Array>,
   read = readHere,
-): Promise<Omit<Imported, 'kept'> & { readonly read: number }> {
+): Promise<Omit<Imported, 'kept' | 'records'> & { readonly read: number }> {
   const sum = { imported: 0, unchanged: 0, read: 0 };
   const refused: Refusal[] = [];
   for await (const step of importBlocks({ store, newSecret }, readBlocks(chunks, read))) {

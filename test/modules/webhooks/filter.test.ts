@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { parseJson } from '../../../src/core/values/json/exact-number.ts';
+import { parseJson } from '../../../src/core/values/json/parse.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { matchesFilter } from '../../../src/modules/webhooks/filter.ts';
 import { transports } from '../status/transports.ts';

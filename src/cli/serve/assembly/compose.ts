@@ -5,9 +5,12 @@ import { createExecute } from '../../../core/operations/execute.ts';
 import { createPublicAnswers } from '../../../core/operations/http/public-answers.ts';
 import {
   type Authenticate,
+  type CallerEnds,
+  callerEnd,
   createAuthenticate,
   requireUnrevoked,
 } from '../../../core/operations/keys/authenticate.ts';
+import { createCallerEnds } from '../../../core/operations/keys/caller-ends.ts';
 import { type Dialler, createConnector, createDialler } from '../../../core/outbound/dialler.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 import { createSite } from '../../../core/pipeline/site.ts';
@@ -106,6 +109,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
         requireUnrevoked(sessions, caller, now);
         if (caller.keyId !== undefined) callers.keyUses.note(caller.keyId);
       },
+      callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
       metricsText: context.state.metricsText,
       ...composeFieldsAndLines(config, siteParts),
@@ -160,6 +164,15 @@ function composeAuthenticate(
     keyUses.note(id);
   };
   return createAuthenticate({ keys, anonymous, keyRate, wrongKeys, used, now });
+}
+
+/** Tells long connections when the key or the session of their caller ends. */
+function composeCallerEnds(store: Store, keys: SessionStore): CallerEnds {
+  const logSeq = (): number => {
+    store.refresh();
+    return store.seq();
+  };
+  return createCallerEnds({ endOf: (caller) => callerEnd(keys, caller), logSeq, now });
 }
 
 /** The sessions of the console; those of people who have signed in by `[login]` end with it. */

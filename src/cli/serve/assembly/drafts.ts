@@ -100,7 +100,7 @@ export function composeDrafts(given: DraftsParts): Drafts {
         const found = previewedDraft(store, token, nowMs);
         if (found === undefined) return undefined;
         const { site } = instanceOf(found.draft).shown;
-        return { ...found, site, isTrusted: isTrusted(found.draft) };
+        return { ...found, site, isTrusted: isTrusted(found.draft, nowMs) };
       },
     },
     site: (draft) => instanceOf(draft).shown,

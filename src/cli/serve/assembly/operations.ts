@@ -24,11 +24,13 @@ import type { JsonObject } from '../../../core/values/json/json.ts';
 import { builtInEngines } from '../../../modules/rules/rule.ts';
 import { createCentralClient, readNodeKey } from '../../../modules/nodes/central-client.ts';
 import { createPassOn, type PassOn } from '../../../modules/nodes/pass-on.ts';
+import { countEnds } from '../../../modules/keys/keys.ts';
 import { passedTool } from '../../../modules/nodes/passed-tool.ts';
 import { readSeries } from '../../../modules/status/series-recorder.ts';
 import { createFetcher, withOwnFields, withUsers } from '../../../modules/proxy/fetcher.ts';
 import { withCompression } from '../../../modules/proxy/response-compression.ts';
 import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
+import { notFoundPage } from '../../../core/pipeline/failures.ts';
 import type { SiteParts } from '../../../core/pipeline/site.ts';
 import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
@@ -89,6 +91,8 @@ export function composeParts(
     },
     ...given,
     locationOf: (address) => visitors.locationOf(address),
+    notFoundPage: (site, failure, request) =>
+      notFoundPage({ log: context.logs.log, newId }, site, { failure, request }),
     namesOrigin: (origin) => namesOrigin(config, origin),
     anonymousWrites: callers.anonymousWrites,
     keyUses: callers.keyUses,
@@ -125,6 +129,7 @@ function statusParts(
     started: state.started,
     counts: () => store.counts(),
     indexes: () => store.indexBuilds(),
+    keys: () => countEnds(store, now()),
     webhooks: createWebhookState(store, {
       node: config.node,
       hasCentre: config.node.central !== undefined,
@@ -183,7 +188,7 @@ export function executeParts(
     keyRates,
     generation: () => store.rowLog.identity().generation,
     passOn: composePassOn(config, store),
-    passedTool: (name, call) => passedTool(store, name, call),
+    passedTool: (name, call) => passedTool({ store, now }, name, call),
     goesToOutbox: (name, { keyId }) => {
       // The centre knows visitors without a key better.
       const isRow = name === rowInsert && keyId !== undefined;

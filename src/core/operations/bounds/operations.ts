@@ -50,7 +50,7 @@ export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
     ...['insert', 'edit', 'read', 'list', 'invalidate', 'check', 'get', 'schema', 'subscribe'],
   ]),
   ...ofFamily('asset', 'refused', ['list', 'read', 'invalidate']),
-  ...ofFamily('key', 'refused', ['insert', 'list', 'revoke']),
+  ...ofFamily('key', 'refused', ['insert', 'edit', 'read', 'list', 'revoke']),
   ...ofFamily('server', 'refused', ['status', 'configuration', 'subscribe']),
   ...ofFamily('cache', 'refused', ['purge', 'list', 'status']),
   ...ofFamily('source', 'refused', ['list']),

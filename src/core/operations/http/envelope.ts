@@ -2,7 +2,7 @@ import { type QueryParameter, parseQuery } from '../../http/query.ts';
 import { ndjsonType, parseMediaType } from '../../http/representation/mediatype.ts';
 import { formPairsMax, jsonValuesMax, readValuesMax } from '../../server/limits.ts';
 import { Failure } from '../../values/failure.ts';
-import { parseJson as parsed } from '../../values/json/exact-number.ts';
+import { parseJson as parsed } from '../../values/json/parse.ts';
 import { type JsonOutline, outlineJson } from '../../values/json/json-outline.ts';
 import { type JsonObject, isJsonObject } from '../../values/json/json.ts';
 import { jsonDepthMax } from '../../values/limits.ts';

@@ -88,7 +88,7 @@ export async function answerOperation(
 /** The parts of a Serving that an operation uses. */
 type OperationServing = Pick<
   Serving,
-  'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked' | 'previews' | 'rates'
+  'execute' | 'publicAnswers' | 'refresh' | 'requireUnrevoked' | 'callerEnds' | 'previews' | 'rates'
 >;
 
 async function answerHeld(
@@ -132,10 +132,7 @@ async function answerHeld(
     if (operation.ndjson === undefined || typeof outcome.stream !== 'function') {
       throw websocketOnly(name);
     }
-    const requireAllowed = (): void => {
-      serving.requireUnrevoked(caller);
-    };
-    return linesReply(outcome.stream, operation.ndjson, requireAllowed);
+    return linesReply(serving, outcome.stream, { linesOf: operation.ndjson, caller });
   }
   // A browser may open the answer as a page of this site.
   const isSandboxed = draft !== undefined || preview?.isTrusted === false;
@@ -173,21 +170,35 @@ async function whole(
 
 /** The packets of a feed as lines of JSON, until the client leaves or may read no more. */
 function linesReply(
+  { requireUnrevoked, callerEnds }: Pick<Serving, 'requireUnrevoked' | 'callerEnds'>,
   feed: Feed,
-  linesOf: NonNullable<Operation['ndjson']>,
-  requireAllowed: () => void,
+  {
+    linesOf,
+    caller,
+  }: { readonly linesOf: NonNullable<Operation['ndjson']>; readonly caller: Caller },
 ): Reply {
   const abort = new AbortController();
   const lines = async function* (): AsyncGenerator<string, void, undefined> {
     for await (const packet of feed(abort.signal)) {
-      requireAllowed();
+      requireUnrevoked(caller);
       for (const line of linesOf(packet)) yield `${JSON.stringify(line)}\n`;
     }
   };
-  const stream = Readable.from(lines(), { objectMode: false });
-  stream.once('close', () => {
-    abort.abort();
+  const generator = lines();
+  const iterator: AsyncIterableIterator<string> = {
+    next: () => generator.next(),
+    // A generator that waits for a packet returns only when that wait ends.
+    return: () => {
+      abort.abort();
+      return generator.return();
+    },
+    [Symbol.asyncIterator]: () => iterator,
+  };
+  const stream = Readable.from(iterator, { objectMode: false });
+  const unwatch = callerEnds.watch(caller, (failure) => {
+    stream.destroy(failure);
   });
+  stream.once('close', unwatch);
   return {
     status: 200,
     fields: ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-store', ...pageFields],

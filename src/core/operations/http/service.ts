@@ -21,7 +21,12 @@ import { preferredType, prefersHtml } from '../../http/representation/negotiatio
 import { type Fields, isRead } from '../../http/request.ts';
 import { readBody } from '../../pipeline/body.ts';
 import type { Exchange } from '../../pipeline/exchange.ts';
-import { contentFailure, failureMember, operationFailure } from '../../pipeline/failures.ts';
+import {
+  contentFailure,
+  errorPage,
+  failureMember,
+  operationFailure,
+} from '../../pipeline/failures.ts';
 import { type IncomingRequest, authenticateRequest } from '../../pipeline/incoming-request.ts';
 import type { Serving } from '../../pipeline/serving.ts';
 import { readOnlyReply } from '../../pipeline/source.ts';
@@ -108,8 +113,20 @@ export async function answerService(
     const reply = isPage
       ? contentFailure(failure, id, fields.accept)
       : operationFailure(serving.config.server.base, r, failure, id);
-    return { reply: withFields(reply, cors), caller };
+    const own =
+      isPage && name === linkName ? await ownErrorPage(serving, reply, incoming) : undefined;
+    return { reply: withFields(own ?? reply, cors), caller };
   }
+}
+
+/** The error page of the site for a breadcrumb that a browser opens; undefined without one. */
+function ownErrorPage(
+  { site, visitors }: Serving,
+  reply: Reply,
+  incoming: IncomingRequest,
+): Promise<Reply | undefined> {
+  const visitor = visitors.visitorOf(incoming);
+  return errorPage(site, reply, { ...incoming.target, ...incoming, visitor });
 }
 
 /** The answer to an automated tool. */

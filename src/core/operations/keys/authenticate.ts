@@ -8,6 +8,7 @@ import {
   type Scope,
   boundScopes,
   boundsOf,
+  keyEndMs,
   sessionPrefix,
 } from '../../values/key.ts';
 import { addressNetwork } from '../../values/network/cidr.ts';
@@ -73,8 +74,9 @@ export type Authenticate = (sent: {
 /**
  * Makes the check of API keys (docs/design/failures.md#keys), and of sessions, whose tokens are
  * sent in place of a key (docs/design/console.md#sessions). It throws `unauthenticated` for an
- * unknown or revoked key, and `rate_limited` after too many of those from one address. A right key
- * always passes, because any web page can send wrong ones from the address of its visitor.
+ * unknown, revoked or ended key, and `rate_limited` after too many unknown ones from one address. A
+ * right key always passes, because any web page can send wrong ones from the address of its
+ * visitor; who sends one that has ended does not guess.
  */
 export function createAuthenticate({
   keys,
@@ -121,6 +123,7 @@ export function createAuthenticate({
       wrongKeys.count(address);
       throw new Failure('unauthenticated', refusalOf(apikey));
     }
+    requireCurrent(found, now());
     used(found.id);
     // A caller with a key may do all that anonymous callers may do.
     const bounds = boundsOf(found);
@@ -149,19 +152,74 @@ function refusalOf(apikey: string): string {
     : 'The API key is unknown or has been revoked.';
 }
 
+/** The key of an id, unless it has been revoked or has ended. */
+export function currentKey(
+  keys: Pick<SessionReads, 'key'>,
+  id: string,
+  nowMs: number,
+): ApiKey | undefined {
+  const key = keys.key(id);
+  return key !== undefined && keyEndMs(key) > nowMs ? key : undefined;
+}
+
+/** When a caller ends, in milliseconds since 1970, and the failure that it gets from then on. */
+export interface CallerEnd {
+  readonly endMs: number;
+  readonly failure: () => Failure;
+}
+
+/** Tells a long connection when the key or the session of its caller ends. */
+export interface CallerEnds {
+  /**
+   * Calls `ended` once with the failure, when the key or session of a caller ends; not for one that
+   * is revoked, which the next message or packet notices. Returns the function that stops this.
+   */
+  watch(caller: Caller, ended: (failure: Failure) => void): () => void;
+}
+
+const endless: CallerEnd = { endMs: Infinity, failure: () => sessionEnded() };
+
+/** The end of a key; endless for one that was revoked. */
+function keyEnd(key: ApiKey | undefined): CallerEnd {
+  if (key?.until === undefined) return endless;
+  const message = `The API key ended at ${key.until}. Ask for a later end, or for another key.`;
+  return { endMs: keyEndMs(key), failure: () => new Failure('unauthenticated', message) };
+}
+
+/** The end of a caller's key or session, whichever is first; endless for what was revoked. */
+export function callerEnd(
+  keys: Pick<SessionReads, 'key'>,
+  { keyId, sessionId }: Pick<Caller, 'keyId' | 'sessionId'>,
+): CallerEnd {
+  const ofKey = keyId === undefined ? endless : keyEnd(keys.key(keyId));
+  const session = sessionId === undefined ? undefined : keys.key(sessionId)?.session;
+  if (session === undefined) return ofKey;
+  const endMs = Date.parse(session.expires);
+  return ofKey.endMs <= endMs ? ofKey : { endMs, failure: sessionEnded };
+}
+
 /**
  * Checks the caller of a long connection again: throws `unauthenticated` if its key has been
- * revoked, or its session has ended since.
+ * revoked, or it or its session has ended since.
  */
 export function requireUnrevoked(keys: SessionReads, caller: Caller, now: () => number): void {
   const { keyId, sessionId } = caller;
-  if (keyId !== undefined && keys.key(keyId) === undefined) {
-    throw new Failure('unauthenticated', 'The API key has been revoked.');
-  }
+  if (keyId === undefined) return;
+  const key = keys.key(keyId);
+  if (key === undefined) throw new Failure('unauthenticated', 'The API key has been revoked.');
+  requireCurrent(key, now());
   if (sessionId === undefined) return;
   const session = keys.key(sessionId);
-  if (session !== undefined && isOpen(keys, session, now())) return;
-  throw new Failure('unauthenticated', 'The session has ended. Sign in again.');
+  if (session === undefined || !isOpen(keys, session, now())) throw sessionEnded();
+}
+
+/** Throws `unauthenticated` for a key that has ended. */
+function requireCurrent(key: ApiKey, nowMs: number): void {
+  if (keyEndMs(key) <= nowMs) throw keyEnd(key).failure();
+}
+
+function sessionEnded(): Failure {
+  return new Failure('unauthenticated', 'The session has ended. Sign in again.');
 }
 
 /** A new session's token, which the browser's page keeps, and its cookie, which it cannot read. */

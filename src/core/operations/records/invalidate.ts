@@ -17,6 +17,7 @@ import {
   familyFor,
   namedId,
 } from './family.ts';
+import { byNameSchema } from '../keys/author-name.ts';
 import { type WriteReport, commitOnce, keyedRequest, reportResult } from './idempotency.ts';
 import {
   conflictsShownMax,
@@ -333,6 +334,7 @@ const laterSchema: JsonObject = {
   properties: {
     seq: { type: 'integer' },
     by: { type: 'string', description: 'The author: the id of a key, or a command.' },
+    by_name: byNameSchema,
     at: { type: 'string', format: 'date-time' },
     action: { type: 'string', enum: actions },
     fields: { type: 'array', items: { type: 'string' }, description: 'Those that it set.' },

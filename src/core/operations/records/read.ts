@@ -19,6 +19,7 @@ import {
   findRecord,
   namedId,
 } from './family.ts';
+import { namedAuthor } from '../keys/author-name.ts';
 import { historyCharactersMax } from './limits.ts';
 import { asOfProperty, seqOfMoment } from './moment.ts';
 import { historyQuery, historyRows, namingMembers, recordSchemas } from './schema.ts';
@@ -86,7 +87,8 @@ export function readOperation<Parts extends RecordParts, R extends RecordFields>
         if (isHistoryRead(call.qk, v)) {
           const isKnown = bound.hadRecord?.(store, id) ?? true;
           const isShown = isKnown ? bound.shownRows?.(store, id) : undefined;
-          const shown = { show, isShown };
+          const nameOf = (by: string) => namedAuthor(store, by, call.caller);
+          const shown = { show, isShown, nameOf };
           const history = isKnown ? historyView(store, name, { ...v, id }, shown) : undefined;
           if (history === undefined) throw noSuchRecord(family, v.id);
           return { kind: 'data', data: history };
@@ -197,7 +199,12 @@ function historyView(
   {
     show,
     isShown = () => true,
-  }: { readonly show: ShowFields; readonly isShown: ((seq: number) => boolean) | undefined },
+    nameOf,
+  }: {
+    readonly show: ShowFields;
+    readonly isShown: ((seq: number) => boolean) | undefined;
+    readonly nameOf: (by: string) => JsonObject;
+  },
 ): { readonly rows: readonly object[]; readonly next: number | null } | undefined {
   const rows = store.history(name, id, {
     before,
@@ -211,14 +218,19 @@ function historyView(
   // The first row of every record is its insert.
   const next = last === undefined || last.action === 'insert' ? null : last.seq;
   const seen = rows.filter(({ seq }) => isShown(seq));
-  return { rows: seen.map((row) => rowView(id, row, show)), next };
+  return { rows: seen.map((row) => rowView(id, row, { show, nameOf })), next };
 }
 
 /** The page of a history that has only its newest row. */
 export const newestRow = { before: undefined, limit: 1 } as const;
 
 /** A row of a history; the data of an invalidated row has another name. */
-function rowView(id: string, { data, invalidated, ...row }: HistoryRow, show: ShowFields): object {
+function rowView(
+  id: string,
+  { data, invalidated, seq, txn, by, ...rest }: HistoryRow,
+  { show, nameOf }: { readonly show: ShowFields; readonly nameOf: (by: string) => object },
+): object {
+  const row = { seq, txn, by, ...nameOf(by), ...rest };
   const shown = { id, ...show(id, data) };
   return invalidated === undefined
     ? { ...row, data: shown }

@@ -5,6 +5,7 @@ import type { JsonObject } from '../../values/json/json.ts';
 import { foldRows, type Folded } from '../../log/write/fold.ts';
 import type { LoggedDraft, Reads, SeqRange } from '../../log/store.ts';
 import { type Caller, type Scope, hasScope } from '../../values/key.ts';
+import { namedAuthor } from '../keys/author-name.ts';
 import type { KeyedRequest } from './idempotency.ts';
 import { conflictsShownMax, invalidateListedMax } from './limits.ts';
 import { differingNames, fieldVersions, type Reader, type ShownFamily, shownTo } from './shown.ts';
@@ -259,7 +260,8 @@ export function revertReport(
       id: record.id,
       rows: record.conflicts.map(({ seq }) => seq),
       later: record.conflicts.slice(-conflictsShownMax).map((row) => ({
-        ...{ seq: row.seq, by: row.by, at: row.dtu_stored, action: row.action },
+        ...{ seq: row.seq, by: row.by, ...namedAuthor(reads, row.by, reader) },
+        ...{ at: row.dtu_stored, action: row.action },
         fields: row.action === 'invalidate' ? [] : Object.keys(show(record, row.data)).toSorted(),
       })),
     })),

@@ -1,5 +1,6 @@
 import { actions } from '../../log/change.ts';
 import type { JsonObject } from '../../values/json/json.ts';
+import { byNameSchema } from '../keys/author-name.ts';
 import { vkCharactersMax } from '../limits.ts';
 import { problemsMember } from '../problems.ts';
 
@@ -187,6 +188,7 @@ const historyRow: JsonObject = {
     seq: { type: 'integer', description: 'Position in the log.' },
     txn: { type: 'string', description: 'Id of the transaction; rows of one import share it.' },
     by: { type: 'string', description: 'Id of the key, or name of the command, that wrote it.' },
+    by_name: byNameSchema,
     via: toolUseSchema,
     action: { type: 'string', enum: actions },
     dtu_stored: dateTime,

@@ -126,14 +126,19 @@ interface FramingFields {
 /**
  * Parses the head of a response to a request with a method, up to and including the line end of its
  * last field, from latin1 (RFC 9112 §4 to §6). A line may end with LF alone (§2.2). Undefined for
- * folded lines, two lengths, and a length next to a transfer coding.
+ * folded lines, two lengths, and a length next to a transfer coding; `too_large` for a header
+ * section that exceeds the limit.
  */
-export function parseResponseHead(text: string, method: string): ResponseHead | undefined {
+export function parseResponseHead(
+  text: string,
+  method: string,
+): ResponseHead | 'too_large' | undefined {
   const [line = '', minor, digits] = statusLine.exec(text) ?? [];
   const status = Number(digits);
   if (line === '') return undefined;
   const block = text.slice(line.length);
-  if (block.length > headerBlockBytesMax || !fieldLines.test(block)) return undefined;
+  if (block.length > headerBlockBytesMax) return 'too_large';
+  if (!fieldLines.test(block)) return undefined;
   const fields: string[] = [];
   const framing: FramingFields = {
     contentLength: undefined,

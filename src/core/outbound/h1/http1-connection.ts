@@ -191,16 +191,17 @@ export class Http1Connection implements Control, ConnectionInfo {
     let rest = chunk;
     while (rest.length > 0) {
       const read = this.#head.read(rest);
-      if (read === 'too_large') {
-        this.#break(headTooLarge());
-        return;
-      }
       if (read === 'incomplete') {
         this.#headTimer ??= setTimeout(this.#timeOut, this.#timeoutMs);
         return;
       }
       this.#clearHeadTimer();
-      const head = parseResponseHead(read.text, this.#method);
+      const isRead = read !== 'too_large';
+      const head = isRead ? parseResponseHead(read.text, this.#method) : read;
+      if (!isRead || head === 'too_large') {
+        this.#break(headTooLarge());
+        return;
+      }
       if (head === undefined || (head.status === 101 && !this.#upgrades)) {
         this.#break();
         return;

@@ -146,7 +146,7 @@ export class FastExchange implements Http1Exchange {
     this.#callCloseListeners();
   }
 
-  respond(reply: Reply): Sent | Promise<Sent> {
+  respond(reply: Reply, address = this.peer.address): Sent | Promise<Sent> {
     if (this.isOver) return cutOff(reply);
     if (this.#node === undefined) {
       const sent = this.#write(reply);
@@ -155,7 +155,7 @@ export class FastExchange implements Http1Exchange {
     const node = this.handOver();
     if (node === undefined) return cutOff(reply);
     if (!this.shouldKeepAlive) node.shouldKeepAlive = false;
-    return node.respond(reply);
+    return node.respond(reply, address);
   }
 
   respondPrepared(prepared: Prepared, nowMs: number): void {

@@ -1,65 +1,58 @@
 import { fileChunkBytes } from '../../http/limits.ts';
 import { KIB, MIB } from '../../values/units.ts';
 
-/** The size of both buffers for a file that is many times larger. */
+/** The size of a buffer for a client that reads quickly: each piece costs a read and a write. */
 export const fileLargeChunkBytes = MIB;
 
-/** All large buffers in use; further files have buffers of the usual size. */
+/** All buffers in use; further ones are smaller, and beyond the second bound small. */
 export const fileLargeBuffersBytesMax = 64 * MIB;
+export const fileBuffersBytesMax = 128 * MIB;
+export const fileScarceChunkBytes = 64 * KIB;
+export const fileLeastChunkBytes = 16 * KIB;
 
-/** Free large buffers that stay in memory for the next file. */
+/** Free buffers of a size that stay in memory for the next piece. */
 const fileSpareBuffersMax = 8;
 
-/** All buffers in use; further files have buffers of the scarce size. */
-export const fileBuffersBytesMax = 128 * MIB;
-export const fileScarceChunkBytes = 16 * KIB;
-
-/** Two buffers of one size, to send a part of a file. */
-export interface FileBuffers {
-  readonly pair: readonly [Buffer, Buffer];
+/** A buffer for one piece of a file. */
+export interface FileBuffer {
+  readonly bytes: Buffer;
   /**
-   * Returns the buffers. `areIdle` means that no read and no write uses them any more, so that
-   * another file can have them.
+   * Returns the buffer. `isIdle` means that no read and no write uses it any more, so that another
+   * piece can have it.
    */
-  readonly release: (areIdle: boolean) => void;
+  readonly release: (isIdle: boolean) => void;
 }
 
 /** The bytes of all buffers in use in this process. */
 let held = 0;
-/** Free large buffers: allocating them for each file keeps the garbage collector busy. */
-const spare: Buffer[] = [];
+/** Free buffers by their size: allocating them for each piece keeps the garbage collector busy. */
+const spare: ReadonlyMap<number, Buffer[]> = new Map([
+  [fileChunkBytes, []],
+  [fileLargeChunkBytes, []],
+]);
 
 /**
- * Returns buffers to send a number of bytes of a file. Large ones take less CPU time, because each
- * read is work for a thread and wakes the client. A client that does not read occupies its buffers,
- * so all files get small ones when many are in use.
+ * Returns a buffer for the next piece of a file that has this many bytes left. A client that does
+ * not read occupies its buffer, so all get smaller ones when many are in use.
  */
-export function takeBuffers(bytes: number): FileBuffers {
-  const size = Math.min(chunkBytes(bytes), bytes);
-  held += 2 * size;
-  const pair = [bufferOf(size), bufferOf(size)] as const;
+export function takeBuffer(bytesLeft: number, readsQuickly: boolean): FileBuffer {
+  const size = Math.min(chunkBytes(readsQuickly), bytesLeft);
+  const free = spare.get(size);
+  const bytes = free?.pop() ?? Buffer.allocUnsafeSlow(size);
+  held += size;
   return {
-    pair,
-    release: (areIdle) => {
-      held -= 2 * size;
-      if (!areIdle || size !== fileLargeChunkBytes) return;
-      spare.push(...pair.slice(0, fileSpareBuffersMax - spare.length));
+    bytes,
+    release: (isIdle) => {
+      held -= size;
+      if (isIdle && free !== undefined && free.length < fileSpareBuffersMax) free.push(bytes);
     },
   };
 }
 
-function bufferOf(size: number): Buffer {
-  const kept = size === fileLargeChunkBytes ? spare.pop() : undefined;
-  return kept ?? Buffer.allocUnsafeSlow(size);
+function chunkBytes(readsQuickly: boolean): number {
+  const large = readsQuickly ? fileLargeChunkBytes : fileChunkBytes;
+  if (held + large <= fileLargeBuffersBytesMax) return large;
+  return held + fileScarceChunkBytes > fileBuffersBytesMax
+    ? fileLeastChunkBytes
+    : fileScarceChunkBytes;
 }
-
-function chunkBytes(bytes: number): number {
-  const isLarge = bytes > manyChunks * fileLargeChunkBytes;
-  if (isLarge && held + 2 * fileLargeChunkBytes <= fileLargeBuffersBytesMax) {
-    return fileLargeChunkBytes;
-  }
-  return held + 2 * fileChunkBytes > fileBuffersBytesMax ? fileScarceChunkBytes : fileChunkBytes;
-}
-
-/** A file with fewer large chunks gets smaller buffers. */
-const manyChunks = 4;

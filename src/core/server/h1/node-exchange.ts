@@ -87,7 +87,7 @@ export class NodeExchange implements Http1Exchange {
     if (this.head.version !== '1.0') sendInterim(this.response, status, fields);
   }
 
-  respond({ status, fields, body }: Reply): Sent | Promise<Sent> {
+  respond({ status, fields, body }: Reply, address = this.peer.address): Sent | Promise<Sent> {
     const { response } = this;
     response.writeHead(status, nodeFields(fields));
     switch (body.kind) {
@@ -104,7 +104,7 @@ export class NodeExchange implements Http1Exchange {
       }
       case 'file':
       case 'stream':
-        return sendContent(response, contentWays(this), body);
+        return sendContent(response, contentWays(this), body, address);
     }
   }
 

@@ -50,7 +50,7 @@ export class UpgradeExchange implements Exchange {
     nothing();
   }
 
-  async respond(reply: Reply): Promise<Sent> {
+  async respond(reply: Reply, address = this.peer.address): Promise<Sent> {
     const socket = this.#socket;
     this.hasBegun = true;
     // The head was sent as the protocol opened.
@@ -63,7 +63,7 @@ export class UpgradeExchange implements Exchange {
     }
     writeLastHead(socket, reply, this.#now());
     const ways = { sendHead: nothing, trailWith: nothing, failed: nothing };
-    const sent = await sendContent(socket, ways, body);
+    const sent = await sendContent(socket, ways, body, address);
     this.isSent = !sent.cut;
     linger(socket);
     return sent;

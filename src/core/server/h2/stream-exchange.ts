@@ -99,12 +99,12 @@ export class StreamExchange implements PreparableExchange {
     this.#callListeners();
   }
 
-  respond(reply: Reply): Sent | Promise<Sent> {
+  respond(reply: Reply, address = this.peer.address): Sent | Promise<Sent> {
     if (this.isOver) return cutOff(reply);
     const { status, fields, body } = reply;
     if (body.kind === 'stream' || body.kind === 'file') {
       const content = this.beginAnswer(status, fields);
-      return sendContent(content, content, body);
+      return sendContent(content, content, body, address);
     }
     const isDated = replyField(reply, 'date') !== undefined;
     const content = body.kind === 'bytes' ? body.bytes : undefined;

@@ -12,7 +12,7 @@ import {
 import { operationBytesMax } from '../../operations/http/operations.ts';
 import { readBodyBytesMax, requestTimeoutMs } from '../../operations/limits.ts';
 import { Failure } from '../../values/failure.ts';
-import { parseJson as parsed } from '../../values/json/exact-number.ts';
+import { parseJson as parsed } from '../../values/json/parse.ts';
 import type { JsonMember, JsonOutline } from '../../values/json/json-outline.ts';
 import type { Caller } from '../../values/key.ts';
 import { jsonDepthMax } from '../../values/limits.ts';

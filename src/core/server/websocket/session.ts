@@ -49,6 +49,9 @@ export interface Close {
   readonly reason: string;
 }
 
+/** The longest wait for answers in flight to a caller whose key or session has ended. */
+const endedGraceMs = 5_000;
+
 const tooSlow = 'The client reads its answers too slowly.';
 const authenticateName = 'svc1.session.authenticate';
 
@@ -67,6 +70,7 @@ export class WebSocketSession {
   /** Received messages that wait for an earlier one, in order. */
   readonly #waiting: Buffer[] = [];
   #caller: Caller;
+  #unwatchEnd: () => void = () => undefined;
   #inFlight = 0;
   #lastContent: Promise<unknown> = Promise.resolve();
   /** Whether a message is authenticating the client: later messages wait for its result. */
@@ -107,6 +111,7 @@ export class WebSocketSession {
         this.#refuse(code, failure);
       },
     });
+    this.#watchEnd();
     websocket.on('message', (data, isBinary) => {
       this.#receive(data, isBinary);
     });
@@ -115,6 +120,7 @@ export class WebSocketSession {
     });
     websocket.on('close', () => {
       this.#abort.abort();
+      this.#unwatchEnd();
       this.subscriptions.stop();
       this.#unfinished.stop();
       this.#onIdle?.();
@@ -173,6 +179,15 @@ export class WebSocketSession {
     const late = await Promise.race([closed, timer]);
     if (late) this.#websocket.terminate();
     return cut;
+  }
+
+  /** Closes the websocket when the key or session of its caller ends, also if nothing happens. */
+  #watchEnd(): void {
+    this.#unwatchEnd();
+    this.#unwatchEnd = this.#parts.serving().callerEnds.watch(this.#caller, (failure) => {
+      this.subscriptions.fail(failure);
+      void this.end(endedGraceMs, { code: 1008, reason: failure.message });
+    });
   }
 
   #receive(data: RawData, isBinary: boolean): void {
@@ -292,7 +307,10 @@ export class WebSocketSession {
       this.subscriptions.add({ name: a, stream: outcome.stream, call, echo });
       return { data: outcome.data };
     }
-    if (outcome.caller !== undefined) this.#caller = outcome.caller;
+    if (outcome.caller !== undefined) {
+      this.#caller = outcome.caller;
+      this.#watchEnd();
+    }
     if (outcome.unsubscribed !== undefined) this.subscriptions.remove(outcome.unsubscribed);
     return outcomeMembers(outcome);
   }

@@ -267,12 +267,18 @@ export class Subscriptions {
     return undefined;
   }
 
-  #end(thrown: unknown): void {
-    if (this.#isStopped()) return;
+  /** Sends a failure as the last packet of each subscription, and ends all; returns its code. */
+  fail(thrown: unknown): FailureCode | undefined {
     let code: FailureCode | undefined;
     for (const { name, echo } of this.#active)
       code = this.#parts.sendFailure(name, thrown, echo).code;
     this.stop();
+    return code;
+  }
+
+  #end(thrown: unknown): void {
+    if (this.#isStopped()) return;
+    const code = this.fail(thrown);
     if (code === 'unauthenticated' || code === 'forbidden') {
       this.#parts.websocket.close(1008, 'The caller may no longer read this.');
     } else {

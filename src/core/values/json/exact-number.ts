@@ -1,5 +1,3 @@
-import { Failure } from '../failure.ts';
-
 /**
  * A JSON number that a double does not hold, such as 9007199254740993: its text, in one form for
  * each value, made by `JSON.rawJSON`. JSON.stringify writes the text. Whatever takes it for
@@ -26,9 +24,9 @@ type NumberReviver = (
 ) => unknown;
 
 /** The digits of a number that are kept, without the zeros at its ends. */
-const numberDigitsMax = 400;
+export const numberDigitsMax = 400;
 /** The digits before the point of a number, and the zeros behind it before its first digit. */
-const numberExponentMax = 1_000;
+export const numberExponentMax = 1_000;
 /** From this length on, a whole number is kept as digits: as a double it reads 1e+21. */
 const plainDigitsMin = 22;
 
@@ -39,20 +37,19 @@ const plainDigitsMin = 22;
 const longNumber = /[\s:,[]-?\d(?:[\d.]{15}|[\d.]*[eE])/;
 
 /**
- * Parses JSON; numbers that doubles do not hold become an ExactNumber. Throws a SyntaxError, or
- * `invalid` with the path of a number that has too many digits.
+ * Parses JSON; numbers that doubles do not hold become an ExactNumber, also those with more digits
+ * than are kept, which `tooLong` gets. An old browser has no JSON.rawJSON: there, they become
+ * doubles. Throws a SyntaxError.
  */
-export function parseJson(text: string): unknown {
-  if (!longNumber.test(text)) return JSON.parse(text) as unknown;
-  const refused: string[] = [];
-  const value = JSON.parse(text, (_name, member, { source }) => {
+export function parseNumbers(text: string, tooLong?: (source: string) => void): unknown {
+  const isKept = 'rawJSON' in JSON && longNumber.test(text);
+  if (!isKept) return JSON.parse(text) as unknown;
+  return JSON.parse(text, (_name, member, { source }) => {
     if (typeof member !== 'number' || source === undefined) return member;
     const exact = numberOf(source);
-    if (exact === undefined) refused.push(source);
+    if (exact === undefined) tooLong?.(source);
     return exact ?? JSON.rawJSON(source);
   });
-  if (refused.length > 0) throw refusedNumber(value);
-  return value;
 }
 
 /** Whether a value is a number that a double does not hold. */
@@ -204,29 +201,4 @@ function nextBelow(value: number): number {
   view.setFloat64(0, value);
   view.setBigInt64(0, view.getBigInt64(0) + (value > 0 ? -1n : 1n));
   return view.getFloat64(0);
-}
-
-/** The failure for the first number in a value that is too long to be kept. */
-function refusedNumber(value: unknown): Failure {
-  const waiting: { readonly path: string; readonly value: unknown }[] = [{ path: '', value }];
-  for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
-    const { path, value: member } = next;
-    if (isExactNumber(member)) {
-      if (numberOf(member.rawJSON) !== undefined) continue;
-      return tooManyDigits(path.replace(/^v\./, '').slice(0, 200).toWellFormed());
-    }
-    if (typeof member !== 'object' || member === null) continue;
-    for (const [name, one] of Object.entries(member)) {
-      waiting.push({ path: path === '' ? name : `${path}.${name}`, value: one });
-    }
-  }
-  return tooManyDigits('');
-}
-
-/** The failure for a number with more digits than are kept. */
-function tooManyDigits(field: string): Failure {
-  const message =
-    `${field === '' ? 'The JSON' : field} has a number with more than ${numberDigitsMax} digits, ` +
-    `or with an exponent beyond ${numberExponentMax}. Send it as a text.`;
-  return new Failure('invalid', message, field === '' ? {} : { field });
 }

@@ -16,7 +16,7 @@ import type { Bounds } from '../../../core/values/bounds.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { StaticOutput } from '../../../core/values/json/static.ts';
-import { type ApiKey, type Scope, hasScope } from '../../../core/values/key.ts';
+import { type ApiKey, type Scope, hasScope, keyEndMs } from '../../../core/values/key.ts';
 import { boundsMembers } from '../../keys/key-bounds.ts';
 import { scopesSchema } from '../../keys/keys.ts';
 import type { Login } from '../../login/login.ts';
@@ -150,7 +150,7 @@ export const insertSession = defineOperation({
 /** A new session of a key: the rows that begin it, and the answer of the operation. */
 export function newSession(
   { newId, randomBytes, now, view }: Pick<SessionParts, 'newId' | 'randomBytes' | 'now' | 'view'>,
-  key: Pick<ApiKey, 'id' | 'name'>,
+  key: Pick<ApiKey, 'id' | 'name' | 'until'>,
   {
     login,
     sealed = () => undefined,
@@ -172,6 +172,7 @@ export function newSession(
   const nowMs = now();
   const endMs = Math.min(
     nowMs + sessionMs,
+    keyEndMs(key),
     login === undefined ? Infinity : Date.parse(login.expires),
   );
   const [created, expires] = [new Date(nowMs).toISOString(), new Date(endMs).toISOString()];
@@ -239,6 +240,7 @@ export const readSession = defineOperation({
     properties: {
       ...sessionProperties,
       ...boundsMembers,
+      until: { ...time, description: 'When the key ends; without, never.' },
       scopes: scopesSchema,
       sign_in: { ...text, description: 'The path where people sign in to the console by [login].' },
     },
@@ -251,7 +253,7 @@ export const readSession = defineOperation({
       const session = caller.sessionId === undefined ? undefined : sessions.key(caller.sessionId);
       const data = {
         ...(session !== undefined && sessionTimes(session)),
-        ...(key !== undefined && { key: key.id, name: key.name }),
+        ...(key !== undefined && { key: key.id, name: key.name, until: key.until }),
         scopes: [...caller.scopes],
         // A follower passes writes on with the text of a key, which such people do not have.
         ...(login?.hasConsole === true && !sessions.passesOn && { sign_in: login.path }),
@@ -285,7 +287,7 @@ export const listSessions = defineOperation({
     () => {
       const rows = sessions.keys().flatMap((one) => {
         const key = one.session && sessions.key(one.session.key);
-        if (key === undefined || isExpired(one, now())) return [];
+        if (key === undefined || keyEndMs(key) <= now() || isExpired(one, now())) return [];
         return [{ ...sessionTimes(one), key: key.id, name: key.name }];
       });
       return { kind: 'data', data: { rows } };

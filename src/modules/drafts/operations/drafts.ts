@@ -3,6 +3,7 @@ import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
 import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { authorise } from '../../../core/operations/execute.ts';
 import { listRowsDefault } from '../../../core/operations/limits.ts';
+import { authorName } from '../../../core/operations/keys/author-name.ts';
 import {
   type Call,
   type OperationResult,
@@ -415,7 +416,7 @@ function draftView(
   // Those who work on drafts together know each other by name.
   const mayKnow = hasScope(caller, 'draft') || hasScope(caller, 'publish');
   const named = <Note extends { readonly by: string }>(note: Note): Note => {
-    const name = mayKnow ? reads.key(note.by)?.name : undefined;
+    const name = mayKnow ? authorName(reads, note.by) : undefined;
     return name === undefined ? note : { ...note, by_name: name };
   };
   const { comments, submitted, approvals } = draft;

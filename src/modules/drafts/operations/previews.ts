@@ -1,6 +1,7 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { authorise } from '../../../core/operations/execute.ts';
+import { currentKey } from '../../../core/operations/keys/authenticate.ts';
 import { authorOf, changeAuthorOf, defineOperation } from '../../../core/operations/operation.ts';
 import {
   commitOnce,
@@ -11,6 +12,7 @@ import { vkMember } from '../../../core/operations/records/schema.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { StaticOutput } from '../../../core/values/json/static.ts';
+import { keyEndMs } from '../../../core/values/key.ts';
 import { isDraftSeen, openDraftSeen } from '../bounds.ts';
 import type { DraftPreview, SiteDraft } from '../draft.ts';
 import { draftProperty } from './drafts.ts';
@@ -80,8 +82,11 @@ export const previewDraft = defineOperation({
       // The link shows the draft.
       authorise({ name: 'svc1.draft.preview', scope: 'read' }, call.caller);
       const secret = randomBytes(32).toString('base64url');
-      const expires = new Date(now() + 1_000 * seconds).toISOString();
       const { bounds, keyId } = call.caller;
+      // The link is worth no more than the key that makes it.
+      const key = keyId === undefined ? undefined : store.key(keyId);
+      const endMs = Math.min(now() + 1_000 * seconds, key === undefined ? Infinity : keyEndMs(key));
+      const expires = new Date(endMs).toISOString();
       const preview: DraftPreview = {
         ...{ id: newId(), hash: hashOf(secret).toString('hex'), expires },
         ...(keyId !== undefined && { by: keyId }),
@@ -160,7 +165,7 @@ export function previewedDraft(
   });
   if (found === undefined) return undefined;
   const { reader, expires, by } = found;
-  if (by !== undefined && store.key(by) === undefined) return undefined;
+  if (by !== undefined && currentKey(store, by, nowMs) === undefined) return undefined;
   // Others may have changed more in the draft than its key sees.
   if (reader !== undefined && !isDraftSeen({ store, reads: store }, draft, reader))
     return undefined;

@@ -21,7 +21,7 @@ import {
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { StaticInput } from '../../../core/values/json/static.ts';
-import { type Scope, hasScope } from '../../../core/values/key.ts';
+import { type Scope, hasScope, keyEndMs } from '../../../core/values/key.ts';
 import { type NamedMoment, parseNamedMoment } from '../../../core/values/time.ts';
 import { type ReportReader, draftSeen, openDraftSeen, reportReader } from '../bounds.ts';
 import { type SiteDraft, draftStates, waitingSchedule } from '../draft.ts';
@@ -212,7 +212,7 @@ export const publishDraft = defineOperation({
     // The report shows the draft.
     authorise({ name: 'svc1.draft.publish', scope: 'read' }, call.caller);
     const needsApproval = parts.config.review.required;
-    const at = laterMoment(v, call, parts.now());
+    const at = laterMoment(parts, v, call);
     const request = { ...publishRequest(store, v, call), needsApproval, at };
     const isLarge = hasMoreRecords(store, request.draft);
     const done = await (isLarge ? parts.publishInThread(request) : runPublish(parts, request));
@@ -222,22 +222,30 @@ export const publishDraft = defineOperation({
 
 /** The time of a schedule; undefined for none. Throws `invalid` for one that has passed. */
 function laterMoment(
+  { store, now }: Pick<PublishParts, 'store' | 'now'>,
   { at, time_zone: zone }: PublishInput,
   { caller }: Call,
-  nowMs: number,
 ): NamedMoment | undefined {
   if (at === undefined) {
     if (zone === undefined) return undefined;
     throw new Failure('invalid', 'A time zone needs a time: add at.', { field: 'time_zone' });
   }
   const moment = parseNamedMoment(at, zone);
+  const nowMs = now();
   if (Date.parse(moment.at) <= nowMs) {
     const message = `${at} has passed: it is ${new Date(nowMs).toISOString()} now.`;
     throw new Failure('invalid', message, { field: 'at' });
   }
-  // At its time, the key must still have the scopes.
-  if (caller.keyId !== undefined) return moment;
-  throw new Failure('forbidden', 'A schedule needs a key: it counts as long as that is valid.');
+  // At its time, the key must still be valid and have the scopes.
+  if (caller.keyId === undefined) {
+    throw new Failure('forbidden', 'A schedule needs a key: it counts as long as that is valid.');
+  }
+  const key = store.key(caller.keyId);
+  if (key !== undefined && keyEndMs(key) <= Date.parse(moment.at)) {
+    const message = `Your key ends at ${key.until ?? ''}, before that: schedule it with another.`;
+    throw new Failure('invalid', message, { field: 'at' });
+  }
+  return moment;
 }
 
 /** Throws `not_found`, and `forbidden` for a caller who may not write all families of the draft. */

@@ -6,7 +6,7 @@ import type { Store } from '../../../core/log/store.ts';
 import type { WriteReport } from '../../../core/operations/records/idempotency.ts';
 import type { Log } from '../../../core/report/log.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
-import { type Scope, boundScopes, boundsOf, hasScope } from '../../../core/values/key.ts';
+import { type Scope, boundScopes, boundsOf, hasScope, keyEndMs } from '../../../core/values/key.ts';
 import { doInTurn } from '../../cluster/log/task-turn.ts';
 import { type DraftSchedule, type SiteDraft, waitingSchedule } from '../draft.ts';
 import { type PublishRequest, hasMoreRecords, requireFamilies, runPublish } from './publish.ts';
@@ -87,13 +87,16 @@ async function publishOne(parts: ScheduleParts, { draft, schedule }: Waiting): P
 
 /** The publication that was confirmed. Throws `forbidden` if its key may not publish any more. */
 function requestOf(
-  { store, review, anonymous }: ScheduleParts,
+  { store, review, anonymous, now }: ScheduleParts,
   draft: SiteDraft,
   { by, seq, digest, resolve = {}, others }: DraftSchedule,
 ): PublishRequest {
   const key = store.key(by);
   if (key === undefined) {
     throw new Failure('forbidden', 'The key that has scheduled it was revoked since.');
+  }
+  if (keyEndMs(key) <= now()) {
+    throw new Failure('forbidden', `The key that has scheduled it ended at ${key.until ?? ''}.`);
   }
   const bounds = boundsOf(key);
   const isHeld = (scope: Scope): boolean => bounds === undefined || boundScopes.includes(scope);

@@ -1,4 +1,4 @@
-import { isWildcardPath } from '../../../core/values/path.ts';
+import { coversPath, hasWildcard, wildcardRank } from '../../../core/values/path.ts';
 import { matchingOrigin, type StoredRule } from '../rule.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import {
@@ -46,13 +46,14 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
     wildcardRules(origin, path) {
       const found = candidates(
         historicalWildcardIds(databases, origin, path),
-        ({ rule: then }) => matchingOrigin(then) === origin && covers(then.path, path),
+        ({ rule: then }) =>
+          matchingOrigin(then) === origin && hasWildcard(then.path) && coversPath(then.path, path),
       );
       const byPath = Map.groupBy(found, (candidate) => candidate.path);
-      const longestFirst = [...byPath.values()].toSorted(
-        ([one], [other]) => (other?.path.length ?? 0) - (one?.path.length ?? 0),
+      const ordered = [...byPath].toSorted(
+        ([one], [other]) => wildcardRank(other) - wildcardRank(one),
       );
-      return withinLimits(longestFirst);
+      return withinLimits(ordered.map(([, group]) => group));
     },
     *recordsAfter(after) {
       for (const id of recordIds(databases, after)) {
@@ -64,10 +65,6 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
       }
     },
   };
-}
-
-function covers(wildcard: string, path: string): boolean {
-  return isWildcardPath(wildcard) && path.startsWith(wildcard.slice(0, -1));
 }
 
 /** Ids of all records that ever existed, in order. */

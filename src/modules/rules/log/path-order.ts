@@ -4,6 +4,7 @@ import { isWildcardPath } from '../../../core/values/path.ts';
 import type { StoredRule } from '../rule.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import { markedKey, unmarkedKey } from './rule-index.ts';
 import type { PathRange, PathStep } from '../../../core/log/store.ts';
 
 type PathDatabases = Pick<Databases, 'rule' | 'exact' | 'wildcard'>;
@@ -14,15 +15,19 @@ interface KeyRange {
   readonly upper: Buffer;
 }
 
-/** An entry of an index of places; a wildcard comes after the path that has the same key. */
+/** Where the entry of a place is; in this order, if their keys are the same. */
+const indexes = ['exact', 'wildcard', 'segment'] as const;
+
+/** An entry of an index of places. */
 interface Entry {
+  /** Without its mark: see markedKey. */
   readonly key: Buffer;
-  readonly isWildcard: boolean;
+  readonly index: (typeof indexes)[number];
   readonly id: string;
 }
 
 /**
- * Reads.rulesByPath: merges the two indexes of places. A page costs a few seeks and the rules in
+ * Reads.rulesByPath: merges the indexes of places. A page costs a few seeks and the rules in
  * it, however many rules come before it.
  */
 export function* rulesByPath(
@@ -33,10 +38,10 @@ export function* rulesByPath(
   const last = after === undefined ? undefined : parsedPlace(after);
   const ranges = keyRanges(origin, path);
   for (const range of descending ? ranges.toReversed() : ranges) {
-    const indexes = [false, true].map((isWildcard) =>
-      entries(databases, { isWildcard, range, descending, from: last?.key }),
+    const all = indexes.map((index) =>
+      entries(databases, { index, range, descending, from: last?.key }),
     );
-    for (const entry of merged(indexes, sign)) {
+    for (const entry of merged(all, sign)) {
       if (last !== undefined && compareEntries(entry, last) * sign <= 0) continue;
       const text = databases.rule.get(keyOf(entry.id));
       const stored = text === undefined ? undefined : (storedJson(text) as StoredRule);
@@ -51,7 +56,8 @@ export function* rulesByPath(
  */
 function keyRanges(origin: string | undefined, path = ''): readonly KeyRange[] {
   const hashes = { lower: Buffer.from([0]), upper: Buffer.from([1]) };
-  if (origin === undefined) return [hashes, { lower: hashes.upper, upper: greatest }];
+  // Keys with a mark are those of the index of segments.
+  if (origin === undefined) return [hashes, { lower: Buffer.from([2]), upper: greatest }];
   const lower = Buffer.from(`${origin}\0${isWildcardPath(path) ? path.slice(0, -1) : path}`);
   return [hashes, { lower, upper: Buffer.concat([lower, greatest]) }];
 }
@@ -62,31 +68,35 @@ const greatest = Buffer.from([0xff]);
 function* entries(
   databases: PathDatabases,
   given: {
-    readonly isWildcard: boolean;
+    readonly index: Entry['index'];
     readonly range: KeyRange;
     readonly descending: boolean;
     readonly from: Buffer | undefined;
   },
 ): Generator<Entry, undefined> {
-  const { isWildcard, range, descending, from } = given;
-  const { lower, upper } = range;
-  const database: Database<string, Uint8Array> = isWildcard ? databases.wildcard : databases.exact;
-  const start = descending ? least(upper, from ?? upper) : greater(lower, from ?? lower);
+  const { index, range, descending, from } = given;
+  const placed = index === 'segment' ? markedKey : (key: Buffer): Buffer => key;
+  const [lower, upper] = [placed(range.lower), placed(range.upper)];
+  const database: Database<string, Uint8Array> = databases[index === 'exact' ? index : 'wildcard'];
+  const last = from && placed(from);
+  const start = descending ? least(upper, last ?? upper) : greater(lower, last ?? lower);
   for (const { key: read, value } of database.getRange({ start, reverse: descending })) {
     // lmdb uses the memory of a key again.
     const key = Buffer.from(read);
     if (descending ? Buffer.compare(key, lower) < 0 : Buffer.compare(key, upper) >= 0) return;
     // Other values are the marks of places with several rules: see index-entries.ts.
     if (!value.startsWith('[') || Buffer.compare(key, upper) >= 0) continue;
+    const unmarked = unmarkedKey(key);
+    if ((unmarked !== undefined) !== (index === 'segment')) continue;
     const [id] = storedJson(value) as readonly [string];
-    yield { key, isWildcard, id };
+    yield { key: unmarked ?? key, index, id };
   }
 }
 
 /** The entries of several sorted indexes in one order. */
-function* merged(indexes: readonly Generator<Entry, undefined>[], sign: number): Generator<Entry> {
+function* merged(all: readonly Generator<Entry, undefined>[], sign: number): Generator<Entry> {
   try {
-    const heads = indexes.map((index) => ({ index, entry: index.next().value }));
+    const heads = all.map((index) => ({ index, entry: index.next().value }));
     for (;;) {
       const [first] = heads
         .flatMap(({ index, entry }, at) => (entry === undefined ? [] : { index, entry, at }))
@@ -96,14 +106,14 @@ function* merged(indexes: readonly Generator<Entry, undefined>[], sign: number):
       heads[first.at] = { index: first.index, entry: first.index.next().value };
     }
   } finally {
-    for (const index of indexes) index.return(undefined);
+    for (const index of all) index.return(undefined);
   }
 }
 
 function compareEntries(one: Entry, other: Entry): number {
   const keys = Buffer.compare(one.key, other.key);
   if (keys !== 0) return keys;
-  const kinds = Number(one.isWildcard) - Number(other.isWildcard);
+  const kinds = indexes.indexOf(one.index) - indexes.indexOf(other.index);
   if (kinds !== 0) return kinds;
   return Buffer.compare(Buffer.from(one.id), Buffer.from(other.id));
 }
@@ -116,17 +126,18 @@ function least(one: Buffer, other: Buffer): Buffer {
   return Buffer.compare(one, other) < 0 ? one : other;
 }
 
-function placeOf({ key, isWildcard, id }: Entry): string {
-  return `${isWildcard ? 'w' : 'e'}.${key.toString('base64url')}.${id}`;
+function placeOf({ key, index, id }: Entry): string {
+  return `${index.slice(0, 1)}.${key.toString('base64url')}.${id}`;
 }
 
 function parsedPlace(place: string): Entry {
-  const [, index, key = '', id = ''] = placeForm.exec(place) ?? [];
+  const [, letter = '', key = '', id = ''] = placeForm.exec(place) ?? [];
+  const index = indexes.find((one) => one.startsWith(letter) && letter !== '');
   if (index === undefined) {
     const message = 'after has to be the `next` of an earlier answer, with the same sort.';
     throw new Failure('invalid', message, { field: 'after' });
   }
-  return { key: Buffer.from(key, 'base64url'), isWildcard: index === 'w', id };
+  return { key: Buffer.from(key, 'base64url'), index, id };
 }
 
-const placeForm = /^([ew])\.([\w-]+)\.(.+)$/s;
+const placeForm = /^([ews])\.([\w-]+)\.(.+)$/s;

@@ -2,6 +2,7 @@ import type { Database } from 'lmdb';
 import type { RuleKind } from '../rule.ts';
 import { storedJson } from '../../../core/log/encoding.ts';
 import type { Databases } from '../../../core/log/databases.ts';
+import { markedKey, unmarkedKey } from './rule-index.ts';
 
 /** A place directly below a prefix of paths. */
 interface PathNode {
@@ -60,7 +61,7 @@ function* nodesBelow(
 
 /** All origins of page rules, in the order of their bytes; after one of them. */
 function* ruleOrigins(databases: TreeDatabases, after: string): Generator<string> {
-  let from = Buffer.from(after === '' ? '\u0001' : `${after}\u0001`);
+  let from = Buffer.from(after === '' ? '\u0002' : `${after}\u0001`);
   for (;;) {
     const key = nextKey(databases, from);
     if (key === undefined) return;
@@ -89,7 +90,10 @@ function nextKey({ exact, wildcard }: TreeDatabases, from: Buffer): string | und
   const found = [exact, wildcard].flatMap((database) => [
     ...database.getKeys({ start: from, limit: 1 }),
   ]);
-  const [least] = found.map(copied).sort((one, other) => Buffer.compare(one, other));
+  const segments = [...wildcard.getKeys({ start: markedKey(from), limit: 1 })];
+  const unmarked = segments.flatMap((key) => unmarkedKey(copied(key)) ?? []);
+  const all = [...found.map(copied), ...unmarked];
+  const [least] = all.sort((one, other) => Buffer.compare(one, other));
   return least?.toString();
 }
 
@@ -102,14 +106,15 @@ function* leaves(
   key: string,
   name: string,
 ): Generator<PathNode> {
-  const rules = rulesAt(exact, key);
+  const place = Buffer.from(key);
+  const rules = [...rulesAt(exact, place), ...rulesAt(wildcard, markedKey(place))];
   if (rules.length > 0) yield { name, isFolder: false, rules };
-  const covering = rulesAt(wildcard, key);
+  const covering = rulesAt(wildcard, place);
   if (covering.length > 0) yield { name: `${name}*`, isFolder: false, rules: covering };
 }
 
-function rulesAt(database: Database<string, Uint8Array>, key: string): PathNode['rules'] {
-  return [...database.getValues(Buffer.from(key))]
+function rulesAt(database: Database<string, Uint8Array>, key: Buffer): PathNode['rules'] {
+  return [...database.getValues(key)]
     .filter((value) => value.startsWith('['))
     .map((value) => {
       const [id, , , kind] = storedJson(value) as [string, number, number, RuleKind];

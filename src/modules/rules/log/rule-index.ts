@@ -6,10 +6,16 @@ import {
   countAt,
   exactValues,
   greatestEntry,
+  lastValue,
   wildcardValues,
 } from '../../../core/log/index-entries.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { isWildcardPath } from '../../../core/values/path.ts';
+import {
+  hasWildcard,
+  isSegmentWildcard,
+  segmentWildcardsOver,
+  wildcardRank,
+} from '../../../core/values/path.ts';
 import { instantMs } from '../../../core/values/time.ts';
 import {
   type Candidate,
@@ -67,7 +73,7 @@ export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
 
 /**
  * The place in the index under which matching finds a rule (docs/design/page-rules.md#matching): as
- * a wildcard when its path starts with `/` and ends in `*`, whatever its kind. Throws `too_large`
+ * a wildcard when its path starts with `/` and has a `*`, whatever its kind. Throws `too_large`
  * for a place that is longer than an LMDB key, and `invalid` for a wildcard that is not Unicode
  * text.
  */
@@ -112,13 +118,15 @@ export function rulePlace(
   const designed = designedMs(rule) ?? null;
   const members = JSON.stringify([kind, lang ?? null, rve ?? null, designed, ...times(rule)]);
   const traits = members.slice(1, -1);
-  if (!isWildcardPath(path)) {
+  if (!hasWildcard(path)) {
     return { database: 'exact', key: exactKey(origin, path), traits };
   }
   if (!path.isWellFormed()) {
     throw new Failure('invalid', 'path has to be Unicode text.', { field: 'path' });
   }
-  const key = Buffer.from(`${origin}\0${path.slice(0, -1)}`);
+  const key = isSegmentWildcard(path)
+    ? segmentKey(origin, path)
+    : Buffer.from(`${origin}\0${path.slice(0, -1)}`);
   if (key.length > keyBytesMax) throw tooLong('path');
   return { database: 'wildcard', key, traits };
 }
@@ -163,20 +171,94 @@ export function historicalExactIds(
 }
 
 /**
- * The rules of each wildcard of an origin that covers a path, longest first, within the limits of
- * withinLimits. It reads the rules of a wildcard when the caller iterates to it.
+ * The rules of each wildcard of an origin that covers a path, in the order of wildcardRank, within
+ * the limits of withinLimits. It reads the rules of a wildcard when the caller iterates to it.
  */
 export function findWildcards(
   databases: CandidateDatabases,
-  origin: string,
-  path: string,
+  { origin, path }: { readonly origin: string; readonly path: string },
+  { hasSegments = true }: WildcardOptions = {},
 ): Iterable<readonly Candidate[]> {
-  const covering = coveringPrefixes(databases.wildcard, origin, path);
+  const { wildcard } = databases;
+  const covering = coveringPrefixes(wildcard, origin, path);
+  const all = hasSegments
+    ? inOrder([...coveringSegments(wildcard, origin, path)], covering)
+    : covering;
   return withinLimits(
-    covering.map(({ key, prefix, last }) =>
-      wildcardValues(databases, key, last).map((value) => unpack(value, origin, `${prefix}*`)),
+    all.map((one) =>
+      wildcardValues(databases, one.key, one.last).map((value) => unpack(value, origin, one.path)),
     ),
   );
+}
+
+/** What a reader of wildcards knows of them. */
+export interface WildcardOptions {
+  /** Whether any of them stands for a segment; by default, they are looked up. */
+  readonly hasSegments?: boolean;
+}
+
+/** Whether some wildcard stands for a segment. */
+export function hasSegmentWildcards({ wildcard }: Pick<Databases, 'wildcard'>): boolean {
+  const [first] = wildcard.getKeys({ start: segmentMark, limit: 1 });
+  return first?.[0] === segmentMark[0];
+}
+
+/** A wildcard that covers a path. */
+interface CoveringWildcard {
+  readonly key: Buffer;
+  readonly path: string;
+  /** The last value there. */
+  readonly last: string;
+}
+
+/** Wildcards over one path in the order of wildcardRank, of two lists in this order. */
+function* inOrder(
+  segments: CoveringWildcard[],
+  prefixes: Iterable<CoveringWildcard>,
+): Generator<CoveringWildcard, undefined> {
+  for (const one of prefixes) {
+    for (let [next] = segments; next !== undefined; [next] = segments) {
+      if (wildcardRank(next.path) < wildcardRank(one.path)) break;
+      yield next;
+      segments.shift();
+    }
+    yield one;
+  }
+  yield* segments;
+}
+
+/**
+ * Wildcards for a segment have keys of their own, in front of all others: a look-up for each
+ * segment of a path finds them, which is quicker than a seek.
+ */
+const segmentMark = Buffer.from([1]);
+
+/** The key of a wildcard for a segment. */
+function segmentKey(origin: string, path: string): Buffer {
+  return Buffer.concat([segmentMark, Buffer.from(`${origin}\0${path}`)]);
+}
+
+/** The key of the same place without its mark; undefined for that of another wildcard. */
+export function unmarkedKey(key: Buffer): Buffer | undefined {
+  return key[0] === segmentMark[0] ? key.subarray(segmentMark.length) : undefined;
+}
+
+/** A key with the mark: where the wildcards for a segment after a place begin. */
+export function markedKey(key: Buffer): Buffer {
+  return Buffer.concat([segmentMark, key]);
+}
+
+function* coveringSegments(
+  database: Database<string, Uint8Array>,
+  origin: string,
+  path: string,
+): Generator<CoveringWildcard, undefined> {
+  for (const wildcard of segmentWildcardsOver(path)) {
+    const key = segmentKey(origin, wildcard);
+    if (key.length > keyBytesMax || !wildcard.isWellFormed()) continue;
+    const last = lastValue(database, key);
+    if (last !== undefined) yield { key, path: wildcard, last };
+  }
 }
 
 /**
@@ -208,11 +290,11 @@ export function roomFailure(
       'one of them instead.';
     return new Failure('too_large', message, { field: 'path' });
   }
-  if (database === 'exact') return undefined;
+  if (database === 'exact' || unmarkedKey(key) !== undefined) return undefined;
   const nul = key.indexOf(0);
   const [origin, prefix] = [key.toString('utf8', 0, nul), key.toString('utf8', nul + 1)];
   const above = coveringPrefixes(databases.wildcard, origin, prefix).filter(
-    (covering) => covering.prefix !== prefix,
+    (covering) => covering.path !== `${prefix}*`,
   );
   let [wildcards, rules] = [0, 0];
   for (const covering of above) {
@@ -234,16 +316,11 @@ export function historicalWildcardIds(
   origin: string,
   path: string,
 ): readonly string[] {
-  return [...coveringPrefixes(everwildcard, origin, path)].flatMap(({ key }) => [
-    ...everwildcard.getValues(key),
-  ]);
-}
-
-interface CoveringPrefix {
-  readonly key: Buffer;
-  readonly prefix: string;
-  /** The last value there. */
-  readonly last: string;
+  const covering = [
+    ...coveringPrefixes(everwildcard, origin, path),
+    ...coveringSegments(everwildcard, origin, path),
+  ];
+  return covering.flatMap(({ key }) => [...everwildcard.getValues(key)]);
 }
 
 /**
@@ -256,7 +333,7 @@ function* coveringPrefixes(
   database: Database<string, Uint8Array>,
   origin: string,
   path: string,
-): Generator<CoveringPrefix, undefined> {
+): Generator<CoveringWildcard, undefined> {
   const originBytes = Buffer.byteLength(origin) + 1;
   const sought = Buffer.from(`${origin}\0${path}`);
   let boundBytes = Math.min(sought.length, keyBytesMax);
@@ -268,7 +345,7 @@ function* coveringPrefixes(
     const prefix = shared === key.length ? key.toString('utf8', originBytes) : undefined;
     // UTF-8 encodes all lone surrogates alike, so equal bytes do not prove an equal prefix.
     if (prefix !== undefined && shared > originBytes && path.startsWith(prefix)) {
-      yield { key, prefix, last };
+      yield { key, path: `${prefix}*`, last };
     }
     boundBytes = shared === boundBytes || shared === key.length ? shared - 1 : shared;
   }

@@ -6,7 +6,12 @@ import { numberOf } from '../../../core/values/json/exact-number.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../../core/values/limits.ts';
 import { parseOrigin } from '../../../core/values/network/authority.ts';
-import { canonicalPath, encodeNonAscii } from '../../../core/values/path.ts';
+import {
+  canonicalPath,
+  encodeNonAscii,
+  hasWildcard,
+  isRulePath,
+} from '../../../core/values/path.ts';
 import {
   type NamedMoment,
   parseExactDateTime,
@@ -92,7 +97,7 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
   [
     'path',
     {
-      ...text(ruleKinds, 'a path such as /news or /news/*', (value, { kind }) =>
+      ...text(ruleKinds, 'a path such as /news, /news/* or /shop/*/edit', (value, { kind }) =>
         parseRulePath(value, kind),
       ),
       stillValid: (value, { kind }) =>
@@ -199,8 +204,8 @@ function parseRulePath(value: Json, kind: RuleKind): string | undefined {
   }
   refuseOver('path', Buffer.byteLength(value), pathBytesMax);
   const path = canonicalPath(encodeNonAscii(value));
-  if (path === undefined || path.slice(0, -1).includes('*')) return undefined;
-  if (path.endsWith('*')) refuseOver('path', Buffer.byteLength(path), wildcardPathBytesMax);
+  if (path === undefined || !isRulePath(path)) return undefined;
+  if (hasWildcard(path)) refuseOver('path', Buffer.byteLength(path), wildcardPathBytesMax);
   return path;
 }
 

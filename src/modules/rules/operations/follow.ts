@@ -2,6 +2,7 @@ import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
 import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
 import type { StoredRule } from '../rule.ts';
 import { requireInside } from '../bounds/rules.ts';
+import { coversPath } from '../../../core/values/path.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
 import { requireVisible, type PageParts } from './page-lookup.ts';
 import { parsePlace, type Place } from '../../../core/operations/place.ts';
@@ -81,5 +82,5 @@ function covers(stored: StoredRule | undefined, place: Place, bounds: Bounds | u
   if (stored === undefined || !isRuleInside(bounds, stored.rule)) return false;
   const { origin, path } = stored.rule;
   if (origin !== '*' && origin !== place.origin) return false;
-  return path.endsWith('*') ? place.path.startsWith(path.slice(0, -1)) : place.path === path;
+  return coversPath(path, place.path);
 }

@@ -1,10 +1,11 @@
 import type { Reply } from '../../../core/http/reply.ts';
 import { limitFreshness } from '../../../core/http/representation/limited-freshness.ts';
 import type { Fields } from '../../../core/http/request.ts';
-import { Failure } from '../../../core/values/failure.ts';
+import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { headerBlockBytesMax, headerFieldsMax } from '../../../core/http/limits.ts';
 import type { Visitor } from '../../../core/http/visitor.ts';
+import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
 import { asOfProperty, timeThen } from '../../../core/operations/records/moment.ts';
 import { defineOperation, type Call } from '../../../core/operations/operation.ts';
@@ -67,7 +68,9 @@ export const getContent = defineOperation({
         nullable: true,
         maxProperties: headerFieldsMax,
         description:
-          'Header fields of the request. They describe the visitor, unless other fields do.',
+          'Header fields of the request. They describe the visitor, unless other fields do. Over ' +
+          'HTTP, Accept-Language, and of a GET the conditions and Range, are those of the HTTP ' +
+          'request, unless they are given here.',
       },
     },
   },
@@ -78,37 +81,72 @@ export const getContent = defineOperation({
     default: 'The page\u2019s own response with another status, or a failure.',
   },
   run:
-    ({ view, ...parts }: PageParts) =>
+    ({ view, ...parts }: ContentParts) =>
     async (v, call) => {
       const where = contentPlace(v, view, call.caller);
       const { via } = call.fields;
       const nowMs = timeThen(parts.store, v.as_of);
       const headers = requestFields(v.headers ?? {});
       const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
-      const sent = withFields(previewed?.fields ?? {}, headers);
+      const sent = withFields(previewed?.fields ?? ownFields(call), headers);
       const { visitor: visit } = call;
       const { site } = parts;
       const endMs = site.hasComingChanges() ? site.nextChangeMs(where, visit.nowMs) : undefined;
       const ends = { endMs, nowMs: visit.nowMs };
-      const answer = siteFor(parts, v, call).respond({
-        method: 'GET',
+      const shownSite = siteFor(parts, v, call);
+      const request = {
         ...where,
         // A page that requests itself is recognised as a loop.
         fields: via === undefined ? sent : withFields(sent, { via }),
         address: call.caller.address,
         visitor: previewed?.visitor ?? visitorWith(headers, nowMs, call),
-        body: undefined,
-        client: clientOf(call),
-        signal: call.signal(),
-      });
+      };
+      const answer = Promise.try(() =>
+        shownSite.respond({
+          ...{ ...request, method: 'GET', body: undefined },
+          ...{ client: clientOf(call), signal: call.signal() },
+        }),
+      );
       const then = { reply: answer, where, asOf: v.as_of };
-      const reply = await replyInside(parts, then, call.caller);
+      const reply = await replyInside(parts, then, call.caller).catch((thrown: unknown) => {
+        const failure = failureFrom(thrown);
+        if (failure.code !== 'not_found') throw thrown;
+        return parts.notFoundPage(shownSite, failure, request);
+      });
       const isForAll = previewed === undefined && v.as_of === undefined;
       const isStored = isForAll || call.method === 'POST';
       const shown = isStored ? limited(reply, ends) : notStored(reply);
       return { kind: 'reply', reply: where.origin === call.origin ? shown : sandboxed(shown) };
     },
 });
+
+/** The parts that get_content needs. */
+interface ContentParts extends PageParts {
+  /** The page that a visitor gets where nothing answers: that of the site, if it has one. */
+  readonly notFoundPage: (
+    site: SiteAccess,
+    failure: Failure,
+    request: Parameters<SiteAccess['errorPage']>[1],
+  ) => Promise<Reply>;
+}
+
+/**
+ * The fields of a caller's own request that a page heeds: its language, and of a GET over HTTP what
+ * its answer depends on. Cookies are for the site that has set them.
+ */
+function ownFields({ fields, transport, method }: Call): Fields {
+  const names = transport === 'http' && method !== 'POST' ? requestOwn : languageOnly;
+  return Object.fromEntries(
+    names.flatMap((name) => (fields[name] === undefined ? [] : [[name, fields[name]]])),
+  );
+}
+
+const languageOnly = ['accept-language'] as const;
+const requestOwn = [
+  ...languageOnly,
+  ...['if-match', 'if-none-match', 'if-modified-since', 'if-unmodified-since'],
+  ...['if-range', 'range'],
+] as const;
 
 /**
  * A page of another origin gets an opaque origin (CSP 3, sandbox), sets no cookies and no policies

@@ -9,6 +9,7 @@ import {
 } from '../../../core/operations/records/placement.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
+import { segmentsMax } from '../../../core/values/path.ts';
 import { type Rule, ruleKinds } from '../rule.ts';
 import { ruleHeaderRefusal } from '../pages/rule-headers.ts';
 import { type EnginedataPlacing, enginedataProblems } from './enginedata.ts';
@@ -175,7 +176,8 @@ function pathMistake(path: Json | undefined): string {
   }
   return (
     'path cannot be used: it starts with /, has no . or .. segments, no control characters, ' +
-    'no backslash or encoded slash, and at most one *, at its end.'
+    'no backslash or encoded slash, and at most one *: at its end, or in place of one whole ' +
+    `segment of at most ${segmentsMax}.`
   );
 }
 

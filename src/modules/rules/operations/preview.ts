@@ -77,10 +77,30 @@ export async function previewVisitor(
     regions: traits.regions ?? found?.regions ?? [],
     cities: traits.cities ?? found?.cities ?? [],
   };
+  const known = { nowMs: traits.nowMs ?? nowMs, location, fields };
+  const visitor = describedVisitor({ ...(place !== undefined && { place }), ...traits }, known);
+  return { visitor, fields };
+}
+
+/** A visitor about whom nothing is known. */
+export function unknownVisitor(nowMs: number): Visitor {
+  const location = { country: undefined, regions: [], cities: [] };
+  return describedVisitor({}, { nowMs, location, fields: {} });
+}
+
+function describedVisitor(
+  traits: VisitorTraits,
+  {
+    nowMs,
+    location,
+    fields,
+  }: { readonly nowMs: number; readonly location: Location; readonly fields: Fields },
+): Visitor {
+  const { user, roles = [], address = unknownAddress } = traits;
   const seed = seedOf({}, address);
-  const visitor = fixedVisitor({
+  return fixedVisitor({
     address,
-    nowMs: traits.nowMs ?? nowMs,
+    nowMs,
     language: () => preferredLanguage(fields['accept-language']),
     devices: () => traits.devices ?? new Set(),
     seed: () => seed,
@@ -89,11 +109,10 @@ export async function previewVisitor(
     user: () => (user === undefined ? undefined : { name: user, roles }),
     signedInUser: () => undefined,
     location: () => location,
-    place: () => traits.place ?? place,
+    place: () => traits.place,
     certificate: () => undefined,
     field: (name) => fields[name],
   });
-  return { visitor, fields };
 }
 
 /**

@@ -30,7 +30,8 @@ const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>
   path: {
     ...text,
     description:
-      'The path of the URL, exact or with one * at its end; of the kind resolve any key of 1 to ' +
+      'The path of the URL, exact, or with one * at its end or in place of a segment, such as ' +
+      '/shop/*/edit; of the kind resolve any key of 1 to ' +
       `${breadcrumbKeyCharactersMax} characters.`,
   },
   kind: { ...text, enum: ruleKinds, description: 'How the rule answers requests for its path.' },

@@ -1,5 +1,5 @@
 import type { Problem } from '../../../core/values/failure.ts';
-import { requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
+import { hasWildcard, requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
 import type { Candidate, Rule } from '../rule.ts';
 import { sortByPrecedence, lossReason } from '../matcher.ts';
 import type { Reads } from '../../../core/log/store.ts';
@@ -50,17 +50,17 @@ export function shadowsAt(
 
 /** Whether a path is that of one URL: not a wildcard, and not the key of a breadcrumb. */
 function isVisited(path: string): boolean {
-  return path.startsWith('/') && !path.endsWith('*');
+  return path.startsWith('/') && !hasWildcard(path);
 }
 
 function rulesAt(
   store: ShadowParts['store'],
   { origin, path }: Pick<Candidate, 'origin' | 'path'>,
 ): readonly Candidate[] {
-  if (!path.startsWith('/') || !path.endsWith('*')) return store.exactRules(origin, path);
-  // The wildcard itself is the longest one that covers the path without its `*`.
-  for (const group of store.wildcardRules(origin, path.slice(0, -1))) {
-    return group[0]?.path === path ? group : [];
+  if (!hasWildcard(path)) return store.exactRules(origin, path);
+  // A `*` at the end may stand for nothing, one for a segment for any text.
+  for (const group of store.wildcardRules(origin, path.replace(/\*$/, ''))) {
+    if (group[0]?.path === path) return group;
   }
   return [];
 }

@@ -4,7 +4,7 @@ import { actions } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
-import { canonicalPath, encodeNonAscii } from '../../../core/values/path.ts';
+import { canonicalPath, encodeNonAscii, isRulePath } from '../../../core/values/path.ts';
 import { preparedFor } from '../../../core/values/json/prepared-json.ts';
 import type { StoredRule } from '../rule.ts';
 import type { RuleChange } from '../../../core/log/store.ts';
@@ -169,8 +169,8 @@ function pathFilter(given: string | undefined | null): (path: string) => boolean
   if (given === undefined || given === null) return () => true;
   // A filter that does not start with / is the key of a breadcrumb.
   const wanted = given.startsWith('/') ? canonicalPath(encodeNonAscii(given)) : given;
-  if (wanted === undefined || (given.startsWith('/') && wanted.slice(0, -1).includes('*'))) {
-    throw new Failure('invalid', 'path must be a path, exact or with one * at its end.', {
+  if (wanted === undefined || (given.startsWith('/') && !isRulePath(wanted))) {
+    throw new Failure('invalid', 'path must be the path of a page rule, or one * at its end.', {
       field: 'path',
     });
   }

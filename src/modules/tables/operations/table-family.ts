@@ -15,7 +15,7 @@ import {
 } from '../../../core/operations/records/placement.ts';
 import { differingNames } from '../../../core/operations/records/shown.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { parseJson } from '../../../core/values/json/exact-number.ts';
+import { parseJson } from '../../../core/values/json/parse.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { type DefinitionMistake, definitionFields, parseDefinition } from '../definition.ts';
 import type { StoredTable, TableDefinition } from '../table.ts';

@@ -16,7 +16,7 @@ import {
 import type { WritePlan } from '../../../core/log/write/write-plan.ts';
 import { putWrites } from '../../../core/log/write/write-puts.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { parseJson } from '../../../core/values/json/exact-number.ts';
+import { parseJson } from '../../../core/values/json/parse.ts';
 import { MIB, megabytes } from '../../../core/values/units.ts';
 import { completeIndexes } from '../../tables/log/index-build.ts';
 

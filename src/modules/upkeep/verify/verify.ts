@@ -9,7 +9,7 @@ import { verifySliceEntries } from '../../../core/log/limits.ts';
 import { createReads } from '../../../core/log/reads.ts';
 import type { IndexBuild, Reads, TableCounts, Verification } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { parseJson } from '../../../core/values/json/exact-number.ts';
+import { parseJson } from '../../../core/values/json/parse.ts';
 import { withoutWaiting } from '../../rules/log/rule-index.ts';
 import {
   isMaintained,

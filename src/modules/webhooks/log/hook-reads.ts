@@ -3,7 +3,7 @@ import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { foldHook, foldRows } from '../../../core/log/write/fold.ts';
-import { parseJson } from '../../../core/values/json/exact-number.ts';
+import { parseJson } from '../../../core/values/json/parse.ts';
 import { type HookSecret, type StoredHook, anyEvent } from '../hook.ts';
 
 /** Characters of the hooks in the cache by event type … */

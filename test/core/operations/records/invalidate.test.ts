@@ -89,7 +89,8 @@ for (const [transport, open] of Object.entries(transports)) {
       assert.deepEqual([dry.conflicting, conflict], [1, { id, rows: [since.seq] }]);
       const [{ at, by, ...newest }] = later;
       assert.ok(Date.parse(at) > 0 && by !== key.id, `${at} ${by}`);
-      assert.deepEqual(newest, { seq: since.seq, action: 'edit', fields: ['rve'] });
+      const expected = { seq: since.seq, by_name: 'admin', action: 'edit', fields: ['rve'] };
+      assert.deepEqual(newest, expected);
       assert.equal(done.records, 3);
       const read = async (one: string) => (await call(`${rule}.read`, { id: one })).data;
       assert.deepEqual((await read(id)).content, 'one');

@@ -26,6 +26,7 @@ export function memoryLog<S extends Placed>(fold: ApplyChange<S>): MemoryLog<S> 
 
   const reads: Partial<Reads> = {
     seq: () => log.length,
+    key: () => undefined,
     seqAt: (timeMs) => log.findLastIndex((row) => Date.parse(row.dtu_stored) <= timeMs) + 1,
     change: (seq) => log[seq - 1],
     rowBytes: (seq) => JSON.stringify(log[seq - 1]).length,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { parseJson } from '../../../../src/core/values/json/exact-number.ts';
+import { parseJson } from '../../../../src/core/values/json/parse.ts';
 import { postOperation, startSite, type Answer, type TestSite } from '../../../harness.ts';
 
 /** The id of an answer, and whether it was given before. */

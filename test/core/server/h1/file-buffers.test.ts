@@ -2,17 +2,26 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { fileChunkBytes } from '../../../../src/core/http/limits.ts';
 import {
-  type FileBuffers,
+  type FileBuffer,
   fileBuffersBytesMax,
   fileLargeBuffersBytesMax,
   fileLargeChunkBytes,
+  fileLeastChunkBytes,
   fileScarceChunkBytes,
-  takeBuffers,
+  takeBuffer,
 } from '../../../../src/core/server/h1/file-buffers.ts';
 import { startSite } from '../../../harness.ts';
 
-function sizes({ pair }: FileBuffers): readonly number[] {
-  return pair.map(({ length }) => length);
+function take(count: number, readsQuickly = false): readonly FileBuffer[] {
+  return Array.from({ length: count }, () => takeBuffer(1_000_000_000, readsQuickly));
+}
+
+function sizes(buffers: readonly FileBuffer[]): ReadonlySet<number> {
+  return new Set(buffers.map(({ bytes }) => bytes.length));
+}
+
+function release(...given: readonly (readonly FileBuffer[])[]): void {
+  for (const one of given.flat()) one.release(true);
 }
 
 test('many files that are sent at once go through small buffers, and arrive whole', async (t) => {
@@ -22,48 +31,40 @@ test('many files that are sent at once go through small buffers, and arrive whol
     ini: '[disk.site]\nroot = site\n',
   });
   const get = async () => Buffer.from(await (await fetch(`${site.url}/big.bin`)).arrayBuffer());
-  const held = Array.from({ length: fileBuffersBytesMax / fileChunkBytes / 2 }, () =>
-    takeBuffers(content.length),
-  );
-  for (const buffers of held) assert.deepEqual(sizes(buffers), [fileChunkBytes, fileChunkBytes]);
-  const scarce = takeBuffers(content.length);
-  assert.deepEqual(sizes(scarce), [fileScarceChunkBytes, fileScarceChunkBytes]);
+  const first = take(fileLargeBuffersBytesMax / fileChunkBytes);
+  assert.deepEqual(sizes(first), new Set([fileChunkBytes]));
+  const left = fileBuffersBytesMax - fileLargeBuffersBytesMax;
+  const scarce = take(left / fileScarceChunkBytes, true);
+  assert.deepEqual(sizes(scarce), new Set([fileScarceChunkBytes]));
+  const least = take(3, true);
+  assert.deepEqual(sizes(least), new Set([fileLeastChunkBytes]));
   assert.ok((await get()).equals(content));
-  // The buffers are not larger than the content.
-  const little = takeBuffers(100);
-  assert.deepEqual(sizes(little), [100, 100]);
-  for (const buffers of [...held, scarce, little]) buffers.release(true);
-  const whole = takeBuffers(content.length);
-  assert.deepEqual(sizes(whole), [fileChunkBytes, fileChunkBytes]);
-  whole.release(true);
+  // A buffer is not larger than the rest of the content.
+  const little = takeBuffer(100, true);
+  assert.equal(little.bytes.length, 100);
+  release(first, scarce, least, [little]);
+  const again = take(1);
+  assert.deepEqual(sizes(again), new Set([fileChunkBytes]));
+  release(again);
   assert.ok((await get()).equals(content));
 });
 
-test('few large files go through large buffers, which the next ones reuse', () => {
-  const bytes = 100 * fileLargeChunkBytes;
-  const large = [fileLargeChunkBytes, fileLargeChunkBytes];
-  const held = Array.from({ length: fileLargeBuffersBytesMax / fileLargeChunkBytes / 2 }, () =>
-    takeBuffers(bytes),
-  );
-  for (const buffers of held) assert.deepEqual(sizes(buffers), large);
-  const further = takeBuffers(bytes);
-  assert.deepEqual(sizes(further), [fileChunkBytes, fileChunkBytes]);
-  further.release(true);
-  const [busy, idle, ...others] = held;
+test('who reads quickly gets large buffers, which the next pieces reuse', () => {
+  const [busy, idle, ...others] = take(10, true);
   assert.ok(busy !== undefined && idle !== undefined);
+  assert.equal(busy.bytes.length, fileLargeChunkBytes);
   // A destroyed socket may still write from one of these.
   busy.release(false);
   idle.release(true);
-  const next = takeBuffers(bytes);
-  assert.deepEqual(new Set(next.pair), new Set(idle.pair));
-  const afterNext = takeBuffers(bytes + fileLargeChunkBytes);
-  for (const buffer of afterNext.pair) assert.ok(!busy.pair.includes(buffer));
-  for (const buffers of [next, afterNext, ...others]) buffers.release(true);
+  const [next, ...further] = take(10, true);
+  assert.equal(next?.bytes, idle.bytes);
+  for (const one of further) assert.notEqual(one.bytes, busy.bytes);
+  release(others, further, [next]);
 });
 
 test('a large file arrives whole, also after a download that its client has aborted', async (t) => {
   const content = Buffer.from(
-    Array.from({ length: 6 * fileLargeChunkBytes + 1 }, (_, at) => (at >> 8) % 251),
+    Array.from({ length: 12 * fileLargeChunkBytes + 1 }, (_, at) => (at >> 8) % 251),
   );
   const site = await startSite(t, {
     files: { 'site/big.bin': content },

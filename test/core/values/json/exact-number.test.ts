@@ -5,9 +5,9 @@ import {
   compareNumbers,
   hasExactNumber,
   numberOf,
-  parseJson,
   withNumberTexts,
 } from '../../../../src/core/values/json/exact-number.ts';
+import { parseJson } from '../../../../src/core/values/json/parse.ts';
 import { canonicalJson, sameJson, type Json } from '../../../../src/core/values/json/json.ts';
 
 /** A number and the text that JSON has for it after it was read. */

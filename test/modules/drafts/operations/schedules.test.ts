@@ -35,6 +35,20 @@ async function scheduleDraft(site: TestSite, v: object): Promise<Answer> {
 }
 
 suite('the schedule of a draft', () => {
+  test('is refused to a key that ends before', async (t) => {
+    const site = await siteWithDraft(t);
+    const until = '2999-01-01T00:00:00.000Z';
+    const v = { name: 'k', scopes: ['design', 'read'], until };
+    const { key: apikey } = (await site.call('svc1.key.insert', v)).data;
+    const { data } = await site.call('svc1.draft.publish', { draft }, { apikey });
+    const late = { draft, confirm: data.digest, at: `${future}Z` };
+    const { error } = await site.call('svc1.draft.publish', late, { apikey });
+    assert.deepEqual([error?.code, error?.field], ['invalid', 'at']);
+    assert.match(error?.message ?? '', /Your key ends at 2999-01-01T00:00:00.000Z, before that/);
+    const soon = { ...late, at: '2998-01-01T00:00Z' };
+    assert.equal((await site.call('svc1.draft.publish', soon, { apikey })).error, undefined);
+  });
+
   test('is made in a time zone, listed, and removed', async (t) => {
     const site = await siteWithDraft(t);
     const made = await scheduleDraft(site, { at: future, time_zone: 'Europe/Berlin' });
@@ -196,6 +210,18 @@ suite('what is due', () => {
       .filter((row) => row?.family === 'event')
       .map((row) => row?.data.type);
     assert.deepEqual(types, ['draft.publish_failed', 'draft.published']);
+  });
+
+  test('is not published once the key has ended that scheduled it', async (t) => {
+    const { store, clock, due } = await storeWithClock(t);
+    await scheduled(store, 'late', '2026-11-02T00:00:00.000Z');
+    const data = { until: '2026-11-02T00:00:00.000Z' };
+    await commit(store, { family: 'key', id: 'key', action: 'edit', data });
+    clock.ms = Date.UTC(2026, 10, 3);
+    await due();
+    assert.equal(store.draft('late')?.state, 'open');
+    const reason = 'The key that has scheduled it ended at 2026-11-02T00:00:00.000Z.';
+    assert.equal(reasonOf(store, 'late'), reason);
   });
 
   test('is published by a server that starts after its time', async (t) => {

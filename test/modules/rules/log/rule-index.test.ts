@@ -32,6 +32,23 @@ suite('wildcard rules', () => {
     [`${long}*`, `${long}${'m'.repeat(3_000)}`, true],
     [`${long}*`, long, true],
     [`${long}*`, long.slice(0, -1), false],
+    ['/a/*/c', '/a/b/c', true],
+    ['/a/*/c', '/a/*/c', true],
+    ['/a/*/c', '/a/!/c', true],
+    ['/a/*/c', '/a//c', false],
+    ['/a/*/c', '/a/c', false],
+    ['/a/*/c', '/a/b/b/c', false],
+    ['/a/*/c', '/a/b/c/', false],
+    ['/*/c', '/a/c', true],
+    ['/*/c', '//c', false],
+    ['/a/*/', '/a/b/', true],
+    ['/a/*/', '/a/b', false],
+    ['/\u{1f600}/*/é', '/\u{1f600}/è/é', true],
+    ['/\ufffd/*/a', '/\ud800/b/a', false],
+    ['/a/*/c', `/a/${'b'.repeat(3_000)}/c`, true],
+    [`/*${long}`, `/a${long}`, true],
+    [`/*${'/a'.repeat(31)}`, `/b${'/a'.repeat(31)}`, true],
+    ['/*/a', '/a'.repeat(4_000), false],
   ];
 
   for (const [rule, path, covers] of cases) {
@@ -89,11 +106,13 @@ suite('wildcard rules', () => {
 });
 
 suite('rules of the same place', () => {
-  for (const path of ['/p', '/p*']) {
+  for (const path of ['/p', '/p*', '/*/p']) {
+    const covered = path === '/*/p' ? '/q/p' : '/pq';
     test(`are all found at ${path} after inserts and invalidates`, async (t) => {
       const store = await scratchStore(t);
       const found = () => {
-        const rules = path === '/p' ? store.exactRules('*', path) : store.wildcardRules('*', '/pq');
+        const rules =
+          path === '/p' ? store.exactRules('*', path) : store.wildcardRules('*', covered);
         return ids([...rules].flat()).toSorted();
       };
       const steps: readonly (readonly [() => LoggedDraft, readonly string[]])[] = [
@@ -121,7 +140,7 @@ suite('rules of the same place', () => {
       const store = await scratchStore(t);
       const all = ['a', 'b', 'c'].map((id) => inserted(id, { path }));
       await commit(store, ...all, edited('b', { rve: 1 }), edited('a', { path: '/elsewhere' }));
-      const rules = path === '/p' ? store.exactRules('*', path) : store.wildcardRules('*', '/pq');
+      const rules = path === '/p' ? store.exactRules('*', path) : store.wildcardRules('*', covered);
       assert.deepEqual(ids([...rules].flat()).toSorted(), ['b', 'c']);
       for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
     });
@@ -188,6 +207,7 @@ suite('an edit', () => {
     [{ origin: 'http://a.example' }, 'http://a.example', '/a'],
     [{ path: '/b' }, '*', '/b'],
     [{ path: '/b*' }, '*', '/b*'],
+    [{ path: '/b/*/c' }, '*', '/b/*/c'],
     [{ kind: 'resolve', path: 'key' }, '*', 'key'],
     [{ kind: 'insert-record' }, '*', '/a'],
     [{ lang: 'en' }, '*', '/a'],
@@ -204,8 +224,8 @@ suite('an edit', () => {
       const fields = { lang: 'fr', rve: 1, designed_at: '2026-01-01T00:00:00.000Z' };
       await commit(store, inserted('r', { path: '/a', ...fields }));
       await commit(store, edited('r', data));
-      const found = path.endsWith('*')
-        ? [...store.wildcardRules(origin, '/bc')].flat()
+      const found = path.includes('*')
+        ? [...store.wildcardRules(origin, path.replace('*', 'x'))].flat()
         : store.exactRules(origin, path);
       const { rule } = store.rule('r') ?? assert.fail();
       const designedAtMs =

@@ -1,5 +1,8 @@
 import assert from 'node:assert/strict';
-import { suite, test } from 'node:test';
+import { writeFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { suite, test, type TestContext } from 'node:test';
+import { runHere } from '../../../cli/here.ts';
 import { startSite, type Answer } from '../../../harness.ts';
 import { transports } from '../../status/transports.ts';
 
@@ -159,6 +162,79 @@ for (const [transport, open] of Object.entries(transports)) {
     }
   });
 }
+
+/** All rows as operations that go together: each at a path of its own. */
+const together = rows.map(({ v, problems }, at) => {
+  const named = JSON.stringify(v)
+    .replace(/"path":"(\/?)([a-z]+)/, `"path":"$1$2${at}`)
+    .replaceAll('key:a"', `key:a${at}"`)
+    .replaceAll('key:/w/', `key:/w${at}/`);
+  return { a: `${ui}.insert`, v: JSON.parse(named) as object, problems: problems.toSorted() };
+});
+
+async function startTogether(t: TestContext) {
+  const site = await startSite(t, { rules: [crumb('good', { target: '/good' })] });
+  const schema = { type: 'object', properties: { name: { type: 'string' } } };
+  await site.call('svc1.table.insert', { name: 'lamps', schema });
+  const file = join(site.folder, 'rules.ndjson');
+  const lines = together.map(({ a, v }) => `${JSON.stringify({ a, v })}\n`).join('');
+  await writeFile(file, lines);
+  return { site, file, lines };
+}
+
+interface Line {
+  readonly line: number;
+  readonly problems: readonly { readonly field: string; readonly reason: string }[];
+}
+
+/** The problems of each line of an import. */
+function problemsByLine(unknowns: readonly Line[]) {
+  return together.map((_, at) => {
+    const { problems = [] } = unknowns.find(({ line }) => line === at + 1) ?? {};
+    return problems.map(({ field, reason }) => [field, reason]).toSorted();
+  });
+}
+
+suite('an import and a batch tell what an insert does', () => {
+  const expected = together.map(({ problems }) => problems);
+
+  for (const [transport, open] of Object.entries(transports)) {
+    test(`by their operations, over ${transport}`, async (t) => {
+      const { site, lines } = await startTogether(t);
+      const call = await open(site);
+      const { data } = await call(`${ui}.import`, { ndjson: lines });
+      assert.deepEqual(problemsByLine(data.unknowns as Line[]), expected);
+      assert.equal(data.kept, expected.filter((problems) => problems.length > 0).length);
+      const { data: undo } = await call('svc1.change.invalidate', { txn: data.txn });
+      await call('svc1.change.invalidate', { txn: data.txn, confirm: undo.digest });
+      const operations = together.map(({ a, v }) => ({ a, v }));
+      const { data: batched } = await call('svc1.batch', { operations });
+      assert.deepEqual(
+        (batched.results as Partial<Line>[]).map(({ problems = [] }) =>
+          problems.map(({ field, reason }) => [field, reason]).toSorted(),
+        ),
+        expected,
+      );
+    });
+  }
+
+  test('by `waymark import` to a server and into a data folder', async (t) => {
+    const { site, file } = await startTogether(t);
+    const env = { WAYMARK_APIKEY: site.adminKey };
+    const sent = await runHere(['import', file, '--url', site.url, '--json'], { env });
+    assert.deepEqual(
+      problemsByLine((JSON.parse(sent.out) as { unknowns: Line[] }).unknowns),
+      expected,
+    );
+    const { file: other, site: local } = await startTogether(t);
+    const done = await runHere(['import', other, '--config', local.iniFile, '--json'], { env });
+    assert.equal(done.code, 0, done.err);
+    const report = JSON.parse(done.out) as { unknowns: Line[]; kept: number };
+    assert.deepEqual(problemsByLine(report.unknowns), expected);
+    assert.equal(report.kept, expected.filter((problems) => problems.length > 0).length);
+    assert.match(done.err, /^line \d+: warning: enginedata\.target has no effect now: /m);
+  });
+});
 
 test('an edit keeps the fields of a rule beside one that is not valid, and takes it when corrected', async (t) => {
   const site = await startSite(t);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openDatabases, openEnvironment } from '../../../../src/core/log/databases.ts';
-import { parseJson } from '../../../../src/core/values/json/exact-number.ts';
+import { parseJson } from '../../../../src/core/values/json/parse.ts';
 import { indexKey } from '../../../../src/modules/tables/log/index-key.ts';
 import { scratchStore } from '../../../core/log/scratch.ts';
 import { startSite, type TestSite } from '../../../harness.ts';
