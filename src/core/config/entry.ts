@@ -23,9 +23,8 @@ export function parseEntry<T>(
   const parsed = parse(value);
   if ('value' in parsed) return parsed;
   if (value === '') return { refused: `${quoted(key)} is empty: ${parsed.refused}` };
-  return {
-    refused: `${quoted(key)} cannot be ${quoted(withoutUsers(parsed.part ?? value))}: ${parsed.refused}`,
-  };
+  const shown = quoted(withoutUsers(parsed.part ?? value));
+  return { refused: `${quoted(key)} cannot be ${shown}: ${parsed.refused}` };
 }
 
 /** The message about a key that an earlier line has set already. */
