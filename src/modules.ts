@@ -36,7 +36,13 @@ import {
 import { previewDraft, revokePreview } from './modules/drafts/operations/previews.ts';
 import { publishDraft } from './modules/drafts/operations/publish.ts';
 import { undoDraft } from './modules/drafts/operations/undo.ts';
-import { editKeyById, insertKey, listKeys, readKey, revokeKeyById } from './modules/keys/keys.ts';
+import {
+  editKeyById,
+  insertKey,
+  listKeys,
+  readKeyById,
+  revokeKeyById,
+} from './modules/keys/keys.ts';
 import { readNodeSecrets } from './modules/nodes/operations/access.ts';
 import { insertFromNode } from './modules/nodes/operations/insert.ts';
 import { followLog, readLogEnd, readLogRows } from './modules/nodes/operations/log.ts';
@@ -130,7 +136,7 @@ const others = [
   cacheStatus,
   insertKey,
   editKeyById,
-  readKey,
+  readKeyById,
   listKeys,
   revokeKeyById,
   serverStatus,

@@ -602,6 +602,12 @@ export const texts = {
     partnerLink: 'Link for the partner …',
     partnerMade:
       'This link shows the deliveries of this webhook, and nothing else, to anybody who has it. It is not shown again. To end it, revoke its key under Operations.',
+    types: 'Event types',
+    typeSources: {
+      waymark: 'of Waymark',
+      'server.ini': 'of the ini file: an event has to fit its schema',
+      table: 'of a table',
+    },
     sendEvent: 'Send an event',
     sendLead: 'Every webhook for its type gets it.',
     send: 'Send',

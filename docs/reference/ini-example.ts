@@ -102,6 +102,7 @@ const titles: Readonly<Partial<Record<SectionKind, string>>> = {
   'log.<name>': 'log.assets',
   'engine.<name>': 'engine.letter',
   'table.<name>': 'table.product',
+  'event.<name>': 'event.order.shipped',
 };
 
 /** A section of an ini file in which a key has a value, with the other keys that it needs. */

@@ -138,4 +138,6 @@ const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
   'engine.<name>': 'An engine of your own for generic pages.\n\n',
   node: 'Without `central`, a reload applies all of these keys.\n\n',
   'table.<name>': 'A table whose rows a form shows or changes.\n\n',
+  'event.<name>':
+    'A type of events that applications insert. The name is that of the type, such as `[event.order.shipped]`.\n\n',
 };

@@ -320,6 +320,13 @@ export const keyTexts: Texts = {
     script: { about: 'A module that exports `render`.', example: '/assets/engine.js' },
     reference: { about: 'The address of its documentation.', example: '/docs/engine' },
   },
+  'event.<name>': {
+    schema: {
+      about: 'A file with the JSON Schema of the data; an event that breaks it is refused.',
+      example: 'events/order-shipped.json',
+    },
+    summary: { about: 'When such an event occurs.', example: 'An order has left the house.' },
+  },
   'table.<name>': {
     schema: { about: 'A file with the JSON Schema of a row.', example: 'tables/letters.json' },
     key: { about: 'The field that identifies a row; its values are unique.', example: 'sku' },

@@ -20,6 +20,7 @@ const firstKeys: Readonly<Partial<Record<SectionKind, string>>> = {
 /** The keys that came after version 0.2; `*` stands for all of a section. */
 const laterKeys: Readonly<Partial<Record<SectionKind, string>>> = {
   telemetry: '*',
+  'event.<name>': '*',
   'proxy.<name>': 'cache_cookies',
   tls: 'acme_on_demand acme_on_demand_rate acme_on_demand_max acme_on_demand_wait',
 };

@@ -181,6 +181,11 @@ suite('the webhooks of the console', () => {
     await page.getByText('Waymark does not know this type').waitFor();
     // Enter has chosen the type, and sent nothing of the former one.
     assert.equal(sent.length, 1);
+    // The list has each type with its example, and leads to its form.
+    await page.getByText('{"product":"P-7","level":3,').waitFor();
+    await page.getByRole('link', { name: 'stock.level_changed' }).click();
+    await page.getByLabel('product required').waitFor();
+    assert.equal(await page.getByLabel('product required').inputValue(), 'P-7');
   });
 
   test('a partner sees by a link the deliveries of one hook, and nothing else', async (t) => {

@@ -204,6 +204,8 @@ test('waymark key ends a key, and moves its end', async (t) => {
   const [row] = JSON.parse((await key('list', '--json')).out).rows.slice(-1);
   const days = Math.round((Date.parse(row.until) - Date.now()) / 86_400_000);
   assert.deepEqual([row.name, days, row.state], ['Bea', 90, 'valid']);
+  assert.deepEqual(JSON.parse((await key('read', id)).out), row);
+  assert.equal((await key('read', 'none')).code, 1);
   const forever = await key('edit', id, '--until', 'never');
   assert.match(forever.err, /\(Bea\) ends: never\.\n$/);
   assert.equal((await site.call('svc1.server.status', {}, { apikey })).error, undefined);

@@ -279,12 +279,18 @@ function namesInTables(markdown: string): ReadonlySet<string> {
 }
 
 function titleOf(section: string): string {
-  return section.replace('<name>', 'x').replace('<host>', 'www.example.com');
+  const name = section === 'event.<name>' ? 'order.shipped' : 'x';
+  return section.replace('<name>', name).replace('<host>', 'www.example.com');
 }
 
 function configOf(text: string) {
   const ini = parseIni(text, { env: {} });
   const file = { file: '/w/server.ini', folder: '/w' };
-  const none = { definitions: new Map(), mountFiles: new Map(), redirectTexts: new Map() };
+  const none = {
+    eventSchemas: new Map(),
+    definitions: new Map(),
+    mountFiles: new Map(),
+    redirectTexts: new Map(),
+  };
   return assembleConfig(ini, { ...file, cores: 4, hostName: 'here', ...none });
 }

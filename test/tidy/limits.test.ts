@@ -74,7 +74,7 @@ import {
 } from '../../src/modules/assets/upload/upload-content.ts';
 import { providerTimeoutMs } from '../../src/modules/login/limits.ts';
 import { providerRequestsMax } from '../../src/modules/login/provider.ts';
-import { placeWaitMs, placesWaitingMax } from '../../src/modules/proxy/source-places.ts';
+import { placeWaitMs, placesWaitingMax } from '../../src/core/outbound/server-places.ts';
 import { rendersWaitingMax } from '../../src/modules/rendering/template-threads.ts';
 import { liveReadersMax, liveRowsMax } from '../../src/modules/status/live-access.ts';
 import { stateReadersMax } from '../../src/modules/status/state-watcher.ts';

@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
 import { call, type JsonObject } from '../api/api.ts';
-import { goTo } from '../route.ts';
+import { goTo, linkTo } from '../route.ts';
 import { useLoad } from '../components/loading.ts';
 import { SchemaFields } from '../components/schema-form.tsx';
 import { texts } from '../texts.ts';
@@ -13,6 +13,7 @@ interface EventType {
   readonly type: string;
   readonly summary: string;
   readonly own: boolean;
+  readonly source: 'waymark' | 'server.ini' | 'table';
   readonly schema: JsonObject;
 }
 
@@ -41,7 +42,39 @@ export function EventForm({ type }: { type: string }) {
   const rows = types.data.rows.filter((one) => one.type !== 'webhook.test');
   const chosen = type === '' ? rows[0]?.type : type;
   const known = rows.find((one) => one.type === chosen);
-  return <Form key={chosen} {...{ types: rows, type: chosen ?? '', known }} />;
+  return (
+    <>
+      <Form key={chosen} {...{ types: rows, type: chosen ?? '', known }} />
+      <TypeList types={rows} />
+    </>
+  );
+}
+
+/** All types, each with its example, which a link puts into the form. */
+function TypeList({ types }: { readonly types: readonly EventType[] }) {
+  return (
+    <section class="panel">
+      <div class="panel-head">
+        <h2>{t.types}</h2>
+      </div>
+      <ul class="table-list">
+        {types.map((one) => (
+          <li key={one.type}>
+            <span>
+              <a href={linkTo('/webhooks/send', { type: one.type })}>
+                <code>{one.type}</code>
+              </a>{' '}
+              <span class="quiet">{t.typeSources[one.source]}</span>
+              <br />
+              {one.summary}
+              <br />
+              <code class="quiet">{JSON.stringify(exampleOf(one))}</code>
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
 }
 
 function exampleOf(known: EventType | undefined): JsonObject {

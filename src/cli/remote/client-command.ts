@@ -158,13 +158,14 @@ function print(
 /** Shows the data of an answer, with a warning for each problem of a write. */
 export function answerResult(answer: JsonObject): SubcommandResult {
   const lines = [JSON.stringify(answer.data, undefined, 2)];
-  return { answer, lines, notes: problemsOf(answer).map((message) => `warning: ${message}`) };
+  return { answer, lines, notes: warningsOf(answer) };
 }
 
-function problemsOf({ data }: JsonObject): readonly string[] {
+/** The problems that an answer names, as lines for a person. */
+export function warningsOf({ data }: JsonObject): readonly string[] {
   const problems = isJsonObject(data) ? data.problems : undefined;
   if (!Array.isArray(problems)) return [];
-  return (problems as readonly Problem[]).map(({ message }) => message);
+  return (problems as readonly Problem[]).map(({ message }) => `warning: ${message}`);
 }
 
 /** The names in `unknowns` of an answer. */

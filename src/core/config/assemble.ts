@@ -1,6 +1,14 @@
 import { resolve } from 'node:path';
-import { type ListenAddress } from './addresses.ts';
-import type { Certificate, Config, DiskMount, ProxyConfig, TableConfig } from './config.ts';
+import type { ListenAddress } from './addresses.ts';
+import type { JsonObject } from '../values/json/json.ts';
+import type {
+  Certificate,
+  Config,
+  DiskMount,
+  EventTypeConfig,
+  ProxyConfig,
+  TableConfig,
+} from './config.ts';
 import { atOnce, type Steps } from '../fair/turns.ts';
 import {
   configFieldName,
@@ -27,6 +35,8 @@ interface Inputs {
   readonly cores: number;
   /** The default of `[node] name`. */
   readonly hostName: string;
+  /** The schemas of event types by their names. */
+  readonly eventSchemas: ReadonlyMap<string, JsonObject>;
   /** The definition of each table by its name. */
   readonly definitions: ReadonlyMap<string, TableConfig['definition']>;
   /** The files beside those of each mount, by the name of the mount. */
@@ -91,6 +101,7 @@ export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
       ...fieldsOf('engine.<name>', section, folder),
     })),
     tables: ini.tables.flatMap((section) => tableOf(section, inputs)),
+    eventTypes: ini.eventTypes.map((section) => eventTypeOf(section, inputs)),
     webhook: fieldsOf('webhook', ini.webhook, folder),
     node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
     cluster: fieldsOf('cluster', ini.cluster, folder),
@@ -229,6 +240,15 @@ function tableOf(
   const definition = definitions.get(name);
   if (definition === undefined) return [];
   return [{ name, definition, ...fieldsOf('table.<name>', section, folder) }];
+}
+
+function eventTypeOf(
+  section: ParsedSection<'event.<name>'>,
+  { folder, eventSchemas }: Inputs,
+): EventTypeConfig {
+  const { name } = section;
+  const schema = eventSchemas.get(name) ?? { type: 'object' };
+  return { name, schema, ...fieldsOf('event.<name>', section, folder) };
 }
 
 function unique<T>(values: readonly T[]): readonly T[] {

@@ -1,3 +1,4 @@
+import type { JsonObject } from '../values/json/json.ts';
 import type { TableDefinition } from '../../modules/tables/table.ts';
 import type { ConfigProblem } from './problem.ts';
 import type { IncludePattern } from './include.ts';
@@ -85,6 +86,13 @@ export interface EngineConfig extends SectionFields<'engine.<name>'> {
   readonly name: string;
 }
 
+/** `[event.<name>]`: a type of events that applications insert. */
+export interface EventTypeConfig extends SectionFields<'event.<name>'> {
+  readonly name: string;
+  /** The JSON Schema of the data, the content of the file. */
+  readonly schema: JsonObject;
+}
+
 /** `[table.<name>]`: a table of records. */
 export interface TableConfig extends SectionFields<'table.<name>'> {
   readonly name: string;
@@ -136,6 +144,7 @@ export interface Config {
   readonly auth: SectionFields<'auth'>;
   readonly engines: readonly EngineConfig[];
   readonly tables: readonly TableConfig[];
+  readonly eventTypes: readonly EventTypeConfig[];
   readonly webhook: SectionFields<'webhook'>;
   readonly node: Omit<SectionFields<'node'>, 'name'> & { readonly name: string };
   /** Without servers, this machine is no node of a cluster. */

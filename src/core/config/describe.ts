@@ -55,6 +55,7 @@ export function describeConfig(config: Config): string {
     described('auth', config.auth),
     ...config.engines.map((engine) => described('engine.<name>', engine, engine.name)),
     ...config.tables.map((table) => described('table.<name>', table, table.name)),
+    ...config.eventTypes.map((type) => described('event.<name>', type, type.name)),
     described('webhook', config.webhook),
     described('node', config.node),
     described('cluster', config.cluster),

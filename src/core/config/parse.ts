@@ -60,6 +60,7 @@ export interface ParsedIni {
   readonly auth: ParsedSection<'auth'>;
   readonly engines: readonly ParsedSection<'engine.<name>'>[];
   readonly tables: readonly ParsedSection<'table.<name>'>[];
+  readonly eventTypes: readonly ParsedSection<'event.<name>'>[];
   readonly webhook: ParsedSection<'webhook'>;
   readonly node: ParsedSection<'node'>;
   readonly cluster: ParsedSection<'cluster'>;
@@ -156,6 +157,7 @@ export function* parseSteps(text: string, { env, included = [] }: ParseInput): S
     auth: one('auth'),
     engines: yield* all('engine.<name>'),
     tables: yield* all('table.<name>'),
+    eventTypes: yield* all('event.<name>'),
     webhook: one('webhook'),
     node: one('node'),
     cluster: one('cluster'),

@@ -105,7 +105,7 @@ async function configOf(
   const all = [...ini.problems, ...(await steps(consistencySteps(ini))), ...exposed, ...problems];
   if (all.length > 0) {
     const named = [
-      ...ini.tables.flatMap(({ values }) => values.schema ?? []),
+      ...[...ini.tables, ...ini.eventTypes].flatMap(({ values }) => values.schema ?? []),
       ...ini.redirects.flatMap(({ values }) => values.file ?? []),
     ];
     const besides = {

@@ -29,12 +29,14 @@ import type { SectionKind } from './schema.ts';
 import { readLinkKeys, readSecretsKeys } from './secrets-keys.ts';
 import type { Refused } from './values.ts';
 
-const tableSchemaBytesMax = MIB;
+const schemaBytesMax = MIB;
 
 /** The result of reading the files that an ini text names. */
 interface References {
   /** The valid definitions of tables by their names. */
   readonly definitions: ReadonlyMap<string, TableConfig['definition']>;
+  /** The valid schemas of event types by their names. */
+  readonly eventSchemas: ReadonlyMap<string, JsonObject>;
   /** The files beside those of each mount, by the name of the mount. */
   readonly mountFiles: ReadonlyMap<string, MountFiles>;
   /** The texts of the files of redirects, by the name of their section. */
@@ -49,8 +51,10 @@ export async function checkReferences(
 ): Promise<References> {
   const { server, tls, hosts, auth, geo, log, disk, tables, node, cluster, redirects, access } =
     ini;
+  const { eventTypes } = ini;
   const jwks = auth.values.jwt_jwks;
   const definitions = new Map<string, TableConfig['definition']>();
+  const eventSchemas = new Map<string, JsonObject>();
   const mountFiles = new Map<string, MountFiles>();
   const redirectTexts = new Map<string, string>();
   const found = await Promise.all([
@@ -75,6 +79,11 @@ export async function checkReferences(
       if ('definition' in read) definitions.set(table.name, read.definition);
       return 'problems' in read ? read.problems : [];
     }),
+    ...eventTypes.map(async (type) => {
+      const read = await readEventSchema(type, folder);
+      if ('schema' in read) eventSchemas.set(type.name, read.schema);
+      return 'problems' in read ? read.problems : [];
+    }),
     checkDatabase(geo, folder),
     ...access.map((rule) => checkPasswords(rule, folder)),
     ...access.map((rule) => checkLinkKeys(rule, folder)),
@@ -84,7 +93,7 @@ export async function checkReferences(
     checkNodeKey(node, folder),
     checkClusterFiles(cluster, folder),
   ]);
-  return { definitions, mountFiles, redirectTexts, problems: found.flat() };
+  return { definitions, eventSchemas, mountFiles, redirectTexts, problems: found.flat() };
 }
 
 /** Reads the definition of a table, with the file of its schema. */
@@ -98,7 +107,7 @@ async function readTable(
   const schema =
     file === undefined
       ? undefined
-      : await readJson(resolve(folder, file), { bytesMax: tableSchemaBytesMax });
+      : await readJson(resolve(folder, file), { bytesMax: schemaBytesMax });
   if (file !== undefined && schema !== undefined && 'refused' in schema) {
     return { problems: problemAt(section, { key: 'schema', file, refused: schema.refused }) };
   }
@@ -120,6 +129,29 @@ async function readTable(
     return line === undefined ? [] : [{ line, message: `${where}${named}: ${message}` }];
   });
   return { problems };
+}
+
+/** Reads the schema of an event type. */
+async function readEventSchema(
+  section: ParsedSection<'event.<name>'>,
+  folder: string,
+): Promise<{ readonly schema: JsonObject } | { readonly problems: readonly LineProblem[] }> {
+  const { name, line, values } = section;
+  const { schema: file } = values;
+  const at = (message: string): { readonly problems: readonly LineProblem[] } => {
+    return { problems: [{ line: lineOf(section, 'schema') ?? line, message }] };
+  };
+  const read =
+    file === undefined
+      ? { object: { type: 'object' } }
+      : await readJson(resolve(folder, file), { bytesMax: schemaBytesMax });
+  if ('refused' in read) {
+    return { problems: problemAt(section, { key: 'schema', file: file ?? '', ...read }) };
+  }
+  const { eventTypeMistake } = await import('../../modules/tables/definition.ts');
+  const mistake = eventTypeMistake(name, read.object);
+  if (mistake === undefined) return { schema: read.object };
+  return at(`[event.${name}]${file === undefined ? '' : ` in ${quoted(file)}`}: ${mistake}`);
 }
 
 async function checkImport(

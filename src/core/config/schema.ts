@@ -49,6 +49,7 @@ import {
   scope,
   shortText,
   size,
+  eventType,
   tableName,
   tryPath,
   wholeNumber,
@@ -250,6 +251,12 @@ export const sections = {
     /** A file with an API key of that host. */
     host_key_file: optional(anyText, { isPath: true, holds: apiKey }),
   },
+  'event.<name>': {
+    /** A file with the JSON Schema of the data. */
+    schema: optional(anyText, { field: 'schemaFile', isPath: true }),
+    /** When such an event occurs. */
+    summary: optional(anyText),
+  },
   webhook: {
     allow_private: list(cidr, ''),
     connect_timeout: single(duration('1ms', '10m'), '3s', time('connectTimeoutMs')),
@@ -360,7 +367,8 @@ export const sectionNames: Readonly<
     | 'log'
     | 'rate'
     | 'engine'
-    | 'table',
+    | 'table'
+    | 'event',
     ValueParser<string>
   >
 > = {
@@ -376,4 +384,5 @@ export const sectionNames: Readonly<
   rate: plainName,
   engine: plainName,
   table: tableName,
+  event: eventType,
 };

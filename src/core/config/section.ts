@@ -29,6 +29,7 @@ const prefixes = [
   'rate',
   'engine',
   'table',
+  'event',
 ] as const;
 /** The last parts of the names of such sections, by the first part. */
 const fieldSections: Readonly<Partial<Record<(typeof prefixes)[number], readonly string[]>>> = {

@@ -1,4 +1,5 @@
 import { isScope, scopes, type Scope } from '../values/key.ts';
+import { isEventType } from '../values/event-type.ts';
 import { durationMs, sizeBytes } from '../values/units.ts';
 import { tableNameMistake } from '../../modules/tables/table.ts';
 import { nearestName } from '../values/nearest.ts';
@@ -163,6 +164,12 @@ export const extensionType: ValueParser<ExtensionType> = (text) => {
 export function extensionTypeText({ extension, type }: ExtensionType): string {
   return `${extension}=${type}`;
 }
+
+/** The name of an event type. */
+export const eventType: ValueParser<string> = (value) =>
+  isEventType(value)
+    ? { value }
+    : { refused: 'an event type is dotted, in lower case, such as `order.shipped`' };
 
 /** The name of a table of records. */
 export const tableName: ValueParser<string> = (value) => {

@@ -133,10 +133,10 @@ export async function* watchConfig({
 /** The files besides the ini file that a result comes from, also those that may be added. */
 function readBesides(result: ConfigResult): ReadBesides | undefined {
   if (!result.ok) return result.besides;
-  const { file: ini, server, tables, redirects, disk, includedFiles } = result.config;
+  const { file: ini, server, tables, eventTypes, redirects, disk, includedFiles } = result.config;
   const files = [
     ...includedFiles,
-    ...tables.flatMap(({ schemaFile }) => schemaFile ?? []),
+    ...[...tables, ...eventTypes].flatMap(({ schemaFile }) => schemaFile ?? []),
     ...redirects.flatMap(({ file }) => file ?? []),
     ...disk.flatMap(({ root, redirects: file, headersFile }) =>
       [file, headersFile].flatMap((name) => (name === undefined ? [] : [join(root, name)])),

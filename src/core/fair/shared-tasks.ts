@@ -57,7 +57,9 @@ export class SharedTasks<T> {
     task.waiting += 1;
     let release: Release;
     try {
-      release = await this.#limit.acquire(client, 1, task.begun.signal);
+      // At once if it can be: a caller may rely on it.
+      const taken = this.#limit.tryAcquire(client);
+      release = taken ?? (await this.#limit.acquire(client, 1, task.begun.signal));
     } catch (error) {
       task.waiting -= 1;
       if (task.waiting === 0 && !task.begun.signal.aborted) task.done.reject(error);

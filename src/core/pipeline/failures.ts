@@ -1,7 +1,7 @@
 import { escapeHtml, pageFields, plainPage } from '../http/content/page.ts';
 import { type FieldList, type Reply, statusFor, withoutFields } from '../http/reply.ts';
 import { prefersHtml } from '../http/representation/negotiation.ts';
-import { docsOf } from '../operations/http/failure-docs.ts';
+import { type DocumentedOperation, docsOf } from '../operations/http/failure-docs.ts';
 import type { LimitLog } from '../report/limit-log.ts';
 import { type Log, reasonOf } from '../report/log.ts';
 import { STATUS_CODES } from '../server/h1/node-http.ts';
@@ -53,28 +53,39 @@ export function loggedFailure(
   return { failure, id };
 }
 
-/** Makes the `error` member of the envelope of an operation; `base` is `[server] base`. */
+/** The server of operations: where its documentation is, and which operations it has. */
+interface OperationsServer {
+  readonly config: { readonly server: { readonly base: string } };
+  readonly execute: { find(name: string): DocumentedOperation | undefined };
+}
+
+/** Makes the `error` member of the envelope of an operation. */
 export function failureMember(
-  base: string,
+  { config, execute }: OperationsServer,
   operation: string,
   failure: Failure,
   id: string,
 ): FailureMember {
   const { code, message, field, problems } = failure;
-  const docs = docsOf(operation, failure);
+  const docs = docsOf(execute.find(operation), failure);
   return {
     code,
     message,
     ...(field !== undefined && { field }),
     ...(problems !== undefined && { problems }),
     id,
-    ...(docs !== undefined && { docs: `${base}/svc1/docs/${docs}` }),
+    ...(docs !== undefined && { docs: `${config.server.base}/svc1/docs/${docs}` }),
   };
 }
 
 /** Makes the answer of an operation that failed: `{"r", "error"}`. */
-export function operationFailure(base: string, r: string, failure: Failure, id: string): Reply {
-  const body = JSON.stringify({ r, error: failureMember(base, r, failure, id) });
+export function operationFailure(
+  serving: OperationsServer,
+  r: string,
+  failure: Failure,
+  id: string,
+): Reply {
+  const body = JSON.stringify({ r, error: failureMember(serving, r, failure, id) });
   return answer({ failure, id }, 'application/json', body);
 }
 

@@ -2,6 +2,7 @@ import type { AccessConfig } from '../../core/config/config.ts';
 import type { FieldList, Reply } from '../../core/http/reply.ts';
 import { type Fields, isRead } from '../../core/http/request.ts';
 import { type User, type Visitor, type VisitorNeeds, needsUser } from '../../core/http/visitor.ts';
+import type { ServerPlaces } from '../../core/outbound/server-places.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { ReuseClient } from '../../core/values/lazy-packages.ts';
 import { Networks, comparableAddress } from '../../core/values/network/networks.ts';
@@ -69,6 +70,7 @@ export interface ConditionParts {
   readonly openKeys: (file: string) => LinkKeyFile;
   readonly openNetworks: (file: string) => NetworkFile;
   readonly dialler: () => Dialler;
+  readonly places: ServerPlaces;
   /**
    * The signed-in user of a client, if its cookies alone decide; undefined if fields of the request
    * may name another one.
@@ -305,13 +307,13 @@ function ofPassword(
 function ofForward(
   { name, copy }: Pick<AccessConfig, 'name' | 'copy'>,
   forward: string,
-  { dialler }: Pick<ConditionParts, 'dialler'>,
+  { dialler, places }: Pick<ConditionParts, 'dialler' | 'places'>,
 ): AccessCondition {
   const to = { ...serverOf(forward), copy, source: `access:${name}` };
   return {
     key: 'forward',
     async check(request) {
-      const decision = await askForward(dialler(), to, request);
+      const decision = await askForward({ dialler: dialler(), places }, to, request);
       if (!decision.isAllowed) return { isMet: false, reply: decision.reply };
       if (copy.length === 0) return met;
       const fields = withCopied(request.fields, copy, decision.fields);

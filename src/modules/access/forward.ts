@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream';
+import type { Release } from '../../core/fair/shared-limit.ts';
 import { cgiName } from '../../core/http/reading/fields.ts';
 import { type FieldList, type Reply, fieldLines } from '../../core/http/reply.ts';
 import type { Fields } from '../../core/http/request.ts';
+import type { ServerPlaces } from '../../core/outbound/server-places.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
 import { Failure } from '../../core/values/failure.ts';
@@ -62,16 +64,20 @@ const notReturned: ReadonlySet<string> = new Set([
 
 /**
  * Asks another server about a request, as Caddy's `forward_auth` does: with a GET that has the
- * fields of the client and its method, scheme, host, URI and address in `X-Forwarded-…`. Rejects
- * with `unavailable` if it does not answer in time, or not in HTTP.
+ * fields of the client and its method, scheme, host, URI and address in `X-Forwarded-…`. Clients
+ * share the places at that server. Rejects with `unavailable` if it does not answer in time, or not
+ * in HTTP.
  */
 export async function askForward(
-  dialler: Dialler,
+  { dialler, places }: { readonly dialler: Dialler; readonly places: ServerPlaces },
   to: ForwardTo,
   request: AccessRequest,
 ): Promise<ForwardDecision> {
   const timeout = AbortSignal.timeout(forwardTimeoutMs);
+  const asker = { address: request.visitor.address, signal: timeout };
+  let release: Release | undefined;
   try {
+    release = await places.of(to.origin, { isHttp2: false }, asker);
     const answer = await dialler.send({
       origin: to.origin,
       target: to.target,
@@ -91,6 +97,8 @@ export async function askForward(
     throw new Failure('unavailable', 'The server that decides about this page does not answer.', {
       ...{ cause, source: to.source, retryAfterSeconds: 5 },
     });
+  } finally {
+    release?.();
   }
 }
 

@@ -2,6 +2,7 @@ import { type Hash, createHash, randomBytes } from 'node:crypto';
 import { closeSync, constants, fstatSync, openSync } from 'node:fs';
 import { type FileHandle, mkdir, open, readdir, rename, rm, stat, utimes } from 'node:fs/promises';
 import { basename, join } from 'node:path';
+import { firstToGo } from '../../core/fair/shared-cache.ts';
 import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
 import { assetFolder } from '../../core/log/folder/data-folder.ts';
 import { isDiskFull } from '../../core/log/folder/full-disk.ts';
@@ -238,22 +239,20 @@ export class AssetFiles {
     const names = (await namesIn(this.#incoming)).filter((name) => name.endsWith(partSuffix));
     let excess = names.length + 1 - interruptedUploadsMax;
     if (excess <= 0) return;
-    const partsOf = new Map<string, { readonly path: string; readonly atMs: number }[]>();
+    const parts: { readonly owner: string; readonly path: string; readonly atMs: number }[] = [];
     for (const name of names) {
       const path = join(this.#incoming, name);
       const found = await stat(path).catch(undefinedIfNone);
-      const owner = ownerOf(name);
       if (found === undefined) excess -= 1;
-      else partsOf.set(owner, [...(partsOf.get(owner) ?? []), { path, atMs: found.mtimeMs }]);
+      else parts.push({ owner: ownerOf(name), path, atMs: found.mtimeMs });
     }
+    let held = parts.toSorted((one, other) => one.atMs - other.atMs);
     const own = ownerOf(basename(forPart));
-    const weightOf = (owner: string): number =>
-      (partsOf.get(owner)?.length ?? 0) + (owner === own ? 1 : 0);
     for (; excess > 0; excess -= 1) {
-      const [most = own] = [...partsOf.keys()].toSorted((a, b) => weightOf(b) - weightOf(a));
-      const [oldest, ...others] = (partsOf.get(most) ?? []).toSorted((a, b) => a.atMs - b.atMs);
-      partsOf.set(most, others);
-      if (oldest !== undefined) await rm(oldest.path, { force: true });
+      const first = firstToGo(held, own);
+      if (first === undefined) return;
+      held = held.filter((one) => one !== first);
+      await rm(first.path, { force: true });
     }
   }
 }

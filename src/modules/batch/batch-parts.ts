@@ -9,6 +9,8 @@ import { builtInEngines } from '../rules/rule.ts';
 import type { RuleParts } from '../rules/operations/rule-family.ts';
 import type { RowParts } from '../tables/rows/row-family.ts';
 import type { TableParts } from '../tables/operations/table-family.ts';
+import { parseJson } from '../../core/values/json/parse.ts';
+import { type DeclaredEventType, createEventTypes } from '../webhooks/event-types.ts';
 import type { EventParts } from '../webhooks/operations/events.ts';
 import type { HookParts } from '../webhooks/operations/hook-family.ts';
 import type { Node } from '../webhooks/hook.ts';
@@ -24,12 +26,14 @@ export interface BatchSettings {
   /** Networks as texts: a parsed one would lose its class on the way. */
   readonly allowPrivate: readonly string[];
   readonly webhookAllowPrivate: readonly string[];
+  /** The JSON of the event types of the ini file: a number that is exact is no plain data. */
+  readonly eventTypes: string;
   readonly node: Node;
 }
 
 /** The settings of a configuration. */
 export function batchSettings(config: Config): BatchSettings {
-  const { server, engines, access, tables, fetch, webhook, node } = config;
+  const { server, engines, access, tables, eventTypes, fetch, webhook, node } = config;
   const texts = (places: readonly { readonly text: string }[]): readonly string[] =>
     places.map(({ text }) => text);
   return {
@@ -38,6 +42,7 @@ export function batchSettings(config: Config): BatchSettings {
     engines: engines.map(({ name, script, reference }) => ({ name, script, reference })),
     accessNames: access.map(({ name }) => name),
     configuredTables: tables.map(({ name }) => name),
+    eventTypes: JSON.stringify(eventTypes.map(({ name, schema }) => ({ name, schema }))),
     allowPrivate: texts(fetch.allowPrivate),
     webhookAllowPrivate: texts(webhook.allowPrivate),
     node: { name: node.name, role: node.role },
@@ -51,6 +56,7 @@ export function createBatchParts(
   newSecret: () => string,
 ): RuleParts & HookParts & TableParts & RowParts & EventParts {
   const { base, publicUrl, engines, accessNames, configuredTables, node } = settings;
+  const declared = parseJson(settings.eventTypes) as readonly DeclaredEventType[];
   const places = settings.allowPrivate.flatMap((text) => {
     const read = privatePlace(text);
     return 'value' in read ? [read.value] : [];
@@ -60,6 +66,7 @@ export function createBatchParts(
     engines: new Set([...builtInEngines, ...engines.map(({ name }) => name)]),
     accessNames: new Set(accessNames),
     configuredTables: new Set(configuredTables),
+    eventTypes: createEventTypes(declared, store),
     allowPrivate: places,
     webhookAllowPrivate: settings.webhookAllowPrivate.flatMap((text) => parseCidr(text) ?? []),
     view: { base, publicUrl, engines, schemaOf: (name) => store.table(name)?.table.schema },

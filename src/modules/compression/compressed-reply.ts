@@ -17,13 +17,16 @@ import { compressBytesMin } from './limits.ts';
 /** The parts of a request that decide about compression. */
 type CodedRequest = Pick<ContentRequest, 'method' | 'fields'>;
 
+/** A request whose answer may be compressed, in one of the places that clients share. */
+type CompressedRequest = CodedRequest & Pick<ContentRequest, 'address'>;
+
 /**
  * The answer in the coding that the client prefers (RFC 9110 §8.4, §12.5.3), compressed while it is
  * sent; unchanged if it cannot be compressed, or if too many are being compressed.
  */
 export function withCodings(
   reply: Reply,
-  request: CodedRequest,
+  request: CompressedRequest,
   compressor: ResponseCompressor,
 ): Reply | Promise<Reply> {
   return uncompressedReply(reply, request) ?? compressReply(reply, request, compressor);
@@ -94,19 +97,20 @@ function uncompressedReply(reply: Reply, request: CodedRequest): Reply | undefin
 /** Compresses an answer, or leaves it uncompressed if too many are being compressed. */
 async function compressReply(
   reply: Reply,
-  { fields: asked }: CodedRequest,
+  { fields: asked, address }: CompressedRequest,
   compressor: ResponseCompressor,
 ): Promise<Reply> {
   const { body } = reply;
   const plain = { ...reply, fields: withVary(reply.fields, 'Accept-Encoding') };
   const [coding] = preferredCodings(asked['accept-encoding']);
   if (coding === undefined) return plain;
+  const client = { keyId: undefined, address };
   switch (body.kind) {
     case 'none':
       return { ...plain, fields: compressedFields(plain.fields, coding) };
     case 'stream':
     case 'file': {
-      const stream = compressor.stream(streamOf(body), coding);
+      const stream = compressor.stream(streamOf(body), coding, client);
       if (stream === undefined) return plain;
       return {
         ...plain,
@@ -115,7 +119,7 @@ async function compressReply(
       };
     }
     case 'bytes': {
-      const bytes = await compressor.bytes(body.bytes, coding);
+      const bytes = await compressor.bytes(body.bytes, coding, client);
       if (bytes === undefined) return plain;
       const fields = [
         ...compressedFields(plain.fields, coding),

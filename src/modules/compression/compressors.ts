@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import { LRUCache } from 'lru-cache';
+import { SharedLimit, type Sharer } from '../../core/fair/shared-limit.ts';
 import type { ByCoding, Coding } from '../../core/http/representation/negotiation.ts';
 import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
 import { MIB } from '../../core/values/units.ts';
@@ -36,13 +37,13 @@ export function createCompressors(): Compressors {
 /** Compresses fetched content while it is sent; limits how much one process does at a time. */
 export interface ResponseCompressor {
   /** Compresses streamed content; undefined if too many responses are being compressed. */
-  stream(content: Readable, coding: Coding): Readable | undefined;
+  stream(content: Readable, coding: Coding, client: Sharer): Readable | undefined;
   /**
    * Compresses content that is in memory; undefined if it would not become smaller, or if too many
    * responses are being compressed and it is too long to be compressed synchronously. Caches the
    * result for a buffer that is sent again, such as one of the HTTP cache.
    */
-  bytes(content: Buffer, coding: Coding): Promise<Buffer | undefined>;
+  bytes(content: Buffer, coding: Coding, client: Sharer): Promise<Buffer | undefined>;
   /** The memory that cached results use now. */
   memory(): CacheUse;
 }
@@ -69,14 +70,18 @@ export function createResponseCompressor({
     sizeCalculation: (forms, content) =>
       Object.values(forms).reduce((bytes, form) => bytes + form.length, content.length),
   });
-  let running = 0;
+  const running = new SharedLimit({
+    what: 'answers to compress',
+    held: 'long',
+    max: atOnceMax,
+  });
 
   /** Compressed bytes; the content itself if they are not fewer. */
   async function compress(content: Buffer, coding: Coding): Promise<Buffer> {
     try {
       const compressed = isCompressedInline(content, coding)
         ? compressFastSync(content, coding)
-        : await compressInThread(content, coding);
+        : await compressFast(content, coding);
       return compressed.length < content.length ? compressed : content;
     } catch {
       // Not enough memory: it is sent uncompressed.
@@ -84,31 +89,21 @@ export function createResponseCompressor({
     }
   }
 
-  async function compressInThread(content: Buffer, coding: Coding): Promise<Buffer> {
-    running += 1;
-    try {
-      return await compressFast(content, coding);
-    } finally {
-      running -= 1;
-    }
-  }
-
   return {
-    stream(content, coding) {
-      if (running >= atOnceMax) return undefined;
-      running += 1;
-      const compressed = compressStream(content, coding, flushMs);
-      compressed.once('close', () => {
-        running -= 1;
-      });
-      return compressed;
+    stream(content, coding, client) {
+      const release = running.tryAcquire(client);
+      if (release === undefined) return undefined;
+      return compressStream(content, coding, flushMs).once('close', release);
     },
     memory: () => cacheUse('compressed fetched content', cached),
-    async bytes(content, coding) {
+    async bytes(content, coding, client) {
       let compressed = cached.get(content)?.[coding];
       if (compressed === undefined) {
-        if (running >= atOnceMax && !isCompressedInline(content, coding)) return undefined;
+        const isInline = isCompressedInline(content, coding);
+        const release = isInline ? undefined : running.tryAcquire(client);
+        if (!isInline && release === undefined) return undefined;
         compressed = await compress(content, coding);
+        release?.();
         if (seen.has(content)) {
           cached.set(content, { ...cached.peek(content), [coding]: compressed });
         }

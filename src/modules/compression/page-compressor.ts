@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
+import { SharedLimit, type Sharer } from '../../core/fair/shared-limit.ts';
+import { SharedTasks } from '../../core/fair/shared-tasks.ts';
 import {
   type Answered,
   type Page,
@@ -14,8 +16,9 @@ import {
   preferredCodings,
 } from '../../core/http/representation/negotiation.ts';
 import { etagListed } from '../../core/http/representation/preconditions.ts';
-import type { ContentRequest, Fields } from '../../core/http/request.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
 import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
+import { Failure } from '../../core/values/failure.ts';
 import { MIB } from '../../core/values/units.ts';
 import { compressBest } from './compression.ts';
 import { compressBytesMin } from './limits.ts';
@@ -28,6 +31,13 @@ const compressedPagesBytesMax = 64 * MIB;
 /** Content of pages that wait for compression. */
 const compressionQueueBytesMax = 64 * MIB;
 
+/** How many of them wait, and how long. */
+const pagesWaitingMax = 10_000;
+const pageWaitMs = 60_000;
+
+/** Who waits for pages of the server itself, of which there are few. */
+const ownPages = 'own pages';
+
 /** A page in memory, uncompressed and in the codings that it has been compressed with so far. */
 export interface CompressiblePage {
   readonly identity: PageWithSource;
@@ -37,8 +47,9 @@ export interface CompressiblePage {
 
 /**
  * Compresses pages in memory, once for each coding that clients prefer. No request waits for it:
- * requests get the variants that exist at that time. It compresses one page at a time, so that the
- * thread pool stays free for files. It never compresses a page without a request.
+ * requests get the variants that exist at that time. It compresses one page at a time, in turns
+ * that clients share, so that the thread pool stays free for files. It never compresses a page
+ * without a request.
  */
 export interface PageCompressor {
   /** Makes a page ready to be sent. */
@@ -47,12 +58,16 @@ export interface PageCompressor {
    * The reply with a page, in the best coding for the request that exists by now; follows the
    * request's preconditions and ranges.
    */
-  respond(page: CompressiblePage, request: Pick<ContentRequest, 'method' | 'fields'>): Reply;
+  respond(page: CompressiblePage, request: CompressedRequest): Reply;
   /** The memory that compressed pages use now. */
   memory(): CacheUse;
   /** Drops all variants and compresses nothing more. */
   close(): void;
 }
+
+/** A request for a page; one without an address is for a page of the server itself. */
+type CompressedRequest = Pick<ContentRequest, 'method' | 'fields'> &
+  Partial<Pick<ContentRequest, 'address'>>;
 
 /** Creates a compressor; the options bound the variants in memory, and the pages that wait. */
 export function createPageCompressor({
@@ -70,7 +85,7 @@ export function createPageCompressor({
   function choose(
     identity: PageWithSource,
     variants: ByCoding<PageVariant>,
-    fields: Fields,
+    { fields, address }: CompressedRequest,
   ): PageWithSource {
     let isQueued = false;
     for (const coding of preferredCodings(fields['accept-encoding'])) {
@@ -81,8 +96,13 @@ export function createPageCompressor({
       }
       const known = pageByTag(identity, coding, fields['if-none-match']);
       if (known !== undefined) return known;
-      if (!isQueued && variant.missingReason === 'not_requested') queue.add(identity, variant);
-      isQueued ||= variant.missingReason !== 'not_smaller';
+      if (isQueued || variant.missingReason === 'not_smaller') continue;
+      queue.add(
+        identity,
+        variant,
+        address === undefined ? ownPages : { keyId: undefined, address },
+      );
+      isQueued = true;
     }
     return identity;
   }
@@ -105,7 +125,7 @@ export function createPageCompressor({
       if (variants === undefined || fields['accept-encoding'] === undefined) {
         return replyWithPage(identity, request);
       }
-      return replyWithPage(choose(identity, variants, fields), request);
+      return replyWithPage(choose(identity, variants, request), request);
     },
     memory: () => queue.memory(),
     close() {
@@ -116,8 +136,8 @@ export function createPageCompressor({
 
 /** Compresses variants of pages one by one, and keeps them. */
 interface CompressionQueue {
-  /** Queues a variant, unless too much is waiting already. */
-  add(identity: PageWithSource, variant: PageVariant): void;
+  /** Queues a variant for a client, unless too much of it is waiting already. */
+  add(identity: PageWithSource, variant: PageVariant, client: Sharer): void;
   /** Marks a variant as recently used, so that others are evicted first. */
   touch(variant: PageVariant): void;
   memory(): CacheUse;
@@ -141,22 +161,28 @@ function createCompressionQueue({
     sizeCalculation: ({ bytes }) => bytes.length + variantOverheadBytes,
     dispose: (_, variant) => {
       variant.page = undefined;
-      variant.missingReason = 'not_requested';
+      variant.missingReason = 'not_compressed';
     },
   });
-  let waiting: { readonly identity: PageWithSource; readonly variant: PageVariant }[] = [];
-  let waitingBytes = 0;
-  let isWorking = false;
+  const queued = new SharedLimit({ what: 'pages to compress', held: 'long', max: queueBytesMax });
+  const turns = new SharedLimit({
+    what: 'pages to compress',
+    held: 'short',
+    max: 1,
+    waiting: { max: pagesWaitingMax, ms: pageWaitMs },
+  });
+  const tasks = new SharedTasks<PageWithSource | undefined>(turns);
+  const names = new WeakMap<PageVariant, string>();
+  let named = 0;
   let isClosed = false;
 
-  async function work(): Promise<void> {
-    isWorking = true;
-    for (let job = waiting.shift(); job !== undefined; job = waiting.shift()) {
-      const page = await compressPage(job.identity, job.variant);
-      waitingBytes -= job.identity.bytes.length;
-      if (!isClosed) keep(job.variant, page);
-    }
-    isWorking = false;
+  function nameOf(variant: PageVariant): string {
+    const known = names.get(variant);
+    if (known !== undefined) return known;
+    named += 1;
+    const name = String(named);
+    names.set(variant, name);
+    return name;
   }
 
   async function compressPage(
@@ -178,13 +204,22 @@ function createCompressionQueue({
   }
 
   return {
-    add(identity, variant) {
+    add(identity, variant, client) {
       const bytes = identity.bytes.length;
-      if (isClosed || waitingBytes + bytes > queueBytesMax) return;
-      variant.missingReason = 'queued';
-      waiting.push({ identity, variant });
-      waitingBytes += bytes;
-      if (!isWorking) void work();
+      const name = nameOf(variant);
+      const isFirst = tasks.running(name) === undefined;
+      if (isClosed || (isFirst && !queued.hasRoom(client, bytes))) return;
+      const compressed = tasks.run(name, client, () => compressPage(identity, variant));
+      if (!isFirst) return;
+      queued.take(client, bytes);
+      const done = (page: PageWithSource | undefined): void => {
+        queued.giveBack(client, bytes);
+        if (!isClosed) keep(variant, page);
+      };
+      // If its turn does not come, a later request queues it again.
+      compressed.then(done, () => {
+        queued.giveBack(client, bytes);
+      });
     },
     touch(variant) {
       kept.get(variant);
@@ -192,7 +227,7 @@ function createCompressionQueue({
     memory: () => cacheUse('compressed pages', kept),
     close() {
       isClosed = true;
-      waiting = [];
+      turns.refuseWaiting(new Failure('unavailable', 'The server is stopping.'));
       kept.clear();
     },
   };
@@ -204,7 +239,7 @@ interface PageVariant {
   /** Undefined until the page has been compressed, and after the variant was evicted. */
   page: PageWithSource | undefined;
   /** Why `page` is undefined. `not_smaller` also covers a lack of memory: it is not tried again. */
-  missingReason: 'not_requested' | 'queued' | 'not_smaller';
+  missingReason: 'not_compressed' | 'not_smaller';
 }
 
 /** The variants of a page that has not been compressed yet. */
@@ -212,7 +247,7 @@ function newVariants(): ByCoding<PageVariant> {
   const variant = (coding: Coding): PageVariant => ({
     coding,
     page: undefined,
-    missingReason: 'not_requested',
+    missingReason: 'not_compressed',
   });
   return { zstd: variant('zstd'), br: variant('br'), gzip: variant('gzip') };
 }

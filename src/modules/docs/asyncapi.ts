@@ -25,7 +25,7 @@ import { published, type Components } from './schemas.ts';
  * the server's view: the server receives requests, and sends answers and packets.
  */
 export function asyncApi(
-  { operations, version, base, anonymous }: DocumentParts,
+  { operations, version, base, anonymous, eventTypes }: DocumentParts,
   origin: string,
 ): JsonObject {
   const components: Components = new Map();
@@ -40,7 +40,7 @@ export function asyncApi(
     const needsKey = !isOpen(one, anonymous);
     return operationEntries(one, { add, failed, needsKey });
   });
-  const webhooks = asyncApiWebhooks(components);
+  const webhooks = asyncApiWebhooks(eventTypes(), components);
   return {
     asyncapi: '3.0.0',
     info: {

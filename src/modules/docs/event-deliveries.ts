@@ -1,20 +1,24 @@
-import { knownEventTypes, type KnownEventType } from '../../core/log/events/event-types.ts';
-import type { JsonObject } from '../../core/values/json/json.ts';
-import { published, type Components } from './schemas.ts';
+import { type Json, type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
+import { schemasByName } from '../tables/schema-check.ts';
+import type { ListedEventType } from '../webhooks/event-types.ts';
+import { type Components, isInstance, published } from './schemas.ts';
 
 /**
- * The deliveries of the known event types as webhooks of an OpenAPI document
+ * The deliveries of event types as webhooks of an OpenAPI document
  * (docs/design/webhooks.md#deliveries), by event type.
  */
-export function openApiWebhooks(components: Components): JsonObject {
-  const webhooks = knownEventTypes.map((known) => {
+export function openApiWebhooks(
+  types: readonly ListedEventType[],
+  components: Components,
+): JsonObject {
+  const webhooks = types.map((known) => {
     const delivery = {
       summary: known.summary,
       tags: ['event'],
       parameters: signatureHeaders,
       requestBody: {
         required: true,
-        content: { 'application/json': { schema: published(eventSchema(known), components) } },
+        content: { 'application/json': { schema: eventSchema(known, components) } },
       },
       responses,
     };
@@ -24,12 +28,15 @@ export function openApiWebhooks(components: Components): JsonObject {
 }
 
 /** The same deliveries as a channel and an operation of an AsyncAPI document. */
-export function asyncApiWebhooks(components: Components): {
+export function asyncApiWebhooks(
+  types: readonly ListedEventType[],
+  components: Components,
+): {
   readonly channel: JsonObject;
   readonly operation: JsonObject;
 } {
-  const messages = knownEventTypes.map((known) => {
-    const payload = published(eventSchema(known), components);
+  const messages = types.map((known) => {
+    const payload = eventSchema(known, components);
     return [known.type, { name: known.type, summary: known.summary, payload }] as const;
   });
   return {
@@ -50,8 +57,9 @@ export function asyncApiWebhooks(components: Components): {
 }
 
 /** The JSON Schema of a delivery of one event. */
-function eventSchema({ type, summary, schema }: KnownEventType): JsonObject {
-  return {
+function eventSchema(known: ListedEventType, components: Components): JsonObject {
+  const { type, summary } = known;
+  const schema = {
     title: `${type}.event`,
     type: 'object',
     description: summary,
@@ -62,9 +70,38 @@ function eventSchema({ type, summary, schema }: KnownEventType): JsonObject {
       occurred_at: { type: 'string', format: 'date-time' },
       seq: { type: 'integer', description: 'The number of the event for this webhook.' },
       counter: { type: ['string', 'null'], description: 'The trading counter.' },
-      data: schema,
+      data: dataSchema(known, components),
     },
   };
+  return published(schema, components);
+}
+
+/**
+ * The schema of an event's data. One of the ini file is a component of its own, as it is: its
+ * titles may be those of others, and its references begin at its root.
+ */
+function dataSchema({ type, schema, source }: ListedEventType, components: Components): JsonObject {
+  if (source !== 'server.ini') return schema;
+  const name = `${type}.data`;
+  const root = `#/components/schemas/${name}`;
+  components.set(name, withRoot(schema, root) as JsonObject);
+  return { $ref: root };
+}
+
+/** A schema whose local references begin at another root. */
+function withRoot(node: Json, root: string): Json {
+  if (Array.isArray(node)) return (node as readonly Json[]).map((one) => withRoot(one, root));
+  if (!isJsonObject(node)) return node;
+  const members = Object.entries(node).map(([name, value]): readonly [string, Json] => {
+    if (isInstance(name)) return [name, value];
+    if (schemasByName.includes(name) && isJsonObject(value)) {
+      const inner = Object.entries(value).map(([key, one]) => [key, withRoot(one, root)] as const);
+      return [name, Object.fromEntries(inner)];
+    }
+    const isReference = name === '$ref' && typeof value === 'string';
+    return [name, isReference ? value.replace(/^#/, root) : withRoot(value, root)];
+  });
+  return Object.fromEntries(members);
 }
 
 const signatureHeaders: readonly JsonObject[] = [

@@ -13,6 +13,7 @@ import {
   scopeSentence,
   unknownMembersText,
 } from './envelope.ts';
+import type { ListedEventType } from '../webhooks/event-types.ts';
 import { openApiWebhooks } from './event-deliveries.ts';
 import {
   conditionParameters,
@@ -30,6 +31,8 @@ export interface DocumentParts {
   readonly base: string;
   /** Scopes of a caller without a key. */
   readonly anonymous: readonly Scope[];
+  /** The event types of Waymark and of the ini file. */
+  readonly eventTypes: () => readonly ListedEventType[];
 }
 
 /**
@@ -56,7 +59,7 @@ export function openApi(parts: DocumentParts, origin: string): JsonObject {
     servers: [{ url: `${origin}${parts.base}` }],
     tags: [...new Set(spoken.map(familyOf))].map((name) => ({ name })),
     paths: Object.fromEntries(paths),
-    webhooks: openApiWebhooks(components),
+    webhooks: openApiWebhooks(parts.eventTypes(), components),
     components: {
       schemas: Object.fromEntries(components),
       responses: Object.fromEntries(

@@ -47,8 +47,13 @@ const instances: ReadonlySet<string> = new Set(['const', 'default', 'enum', 'exa
 /** Keywords with members by name: a property may have the name `title`. */
 const schemasByName: ReadonlySet<string> = new Set(['properties', 'patternProperties']);
 
+/** Whether a keyword's value is an instance, or a list of them, and no schema. */
+export function isInstance(keyword: string): boolean {
+  return instances.has(keyword);
+}
+
 function publishedValue(keyword: string, value: Json, components: Components): Json {
-  if (instances.has(keyword)) return value;
+  if (isInstance(keyword)) return value;
   if (Array.isArray(value)) {
     return (value as readonly Json[]).map((one) => publishedValue('', one, components));
   }

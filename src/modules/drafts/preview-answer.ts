@@ -1,3 +1,4 @@
+import { type ServicePath, methodReply } from '../../core/operations/http/service-path.ts';
 import { readContent } from '../../core/http/content/content.ts';
 import { escapeHtml, pageFields, plainPage } from '../../core/http/content/page.ts';
 import { parametersOf } from '../../core/http/query.ts';
@@ -19,13 +20,21 @@ import { previewCookie } from './draft.ts';
 /** Bytes of an HTML page that gets the bar of a preview. */
 const previewBytesMax = 16 * MIB;
 
+/** The links of previews, and the end of one; the page that asks first sends a form. */
+export const previewPath: ServicePath = (serving, request) => {
+  const { exchange } = request;
+  const reply = previewLinkReply(serving, request.path, request);
+  if (reply === undefined || exchange.head.method === 'POST') return reply;
+  return methodReply(exchange) ?? reply;
+};
+
 /**
  * The answer to a link of a preview, or to the end of one: a cookie, and the way to the page of the
  * parameter `to`, else to the front page. A browser that another site has led here gets a page that
  * asks first.
  * Throws `forbidden` for a form of another site.
  */
-export function previewLinkReply(
+function previewLinkReply(
   { previews, config }: Pick<Serving, 'previews' | 'config'>,
   path: string,
   {

@@ -7,7 +7,7 @@ import { boundsOf, isKeyName, isScope, scopes, type Scope } from '../../core/val
 import { keyRateMax } from '../../core/config/limits.ts';
 import type { Store } from '../../core/log/store.ts';
 import { durationMs } from '../../core/values/units.ts';
-import { addKey, editKey, endless, listedKeys, revokedKeys, revokeKey } from './keys.ts';
+import { addKey, editKey, endless, listedKeys, readKey, revokedKeys, revokeKey } from './keys.ts';
 import { table } from '../../cli/remote/client-command.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { openData, openDataToRead, openExistingData, requireData } from '../../cli/open-data.ts';
@@ -26,13 +26,11 @@ interface KeyOptions {
 }
 
 /**
- * `waymark key add | edit | list | revoke`: opens the data folder directly, also while a server
- * uses it.
- * `--new-data` creates the folder for its first key.
+ * `waymark key add | edit | read | list | revoke`: opens the data folder directly, also while a
+ * server uses it. `--new-data` creates the folder for its first key.
  */
 export const defineKey: DefineCommand = (command, terminal) => {
   command.description('Create, edit, list and revoke API keys directly in the data folder.');
-  const withOptions = (one: Command) => one.addOption(configOption()).addOption(jsonOption());
   withOptions(
     command
       .command('add')
@@ -57,17 +55,7 @@ export const defineKey: DefineCommand = (command, terminal) => {
     const opened = await openData(config.server.data, { cluster });
     await using(opened, (store) => add(store, options, terminal));
   });
-  withOptions(
-    command
-      .command('edit')
-      .description('Change the name of a key, or when it ends, also while the server runs.')
-      .argument('<id>', 'the id of the key')
-      .option('--name <name>', 'what the key is for')
-      .option('--until <end>', `${untilText}, or ${endless}`),
-  ).action(async (id: string, options: EditOptions) => {
-    const config = await requireConfig(options.config, terminal);
-    await using(await openExistingData(config), (store) => edit(store, id, options, terminal));
-  });
+  defineEdit(command, terminal);
   withOptions(
     command
       .command('list')
@@ -92,6 +80,38 @@ export const defineKey: DefineCommand = (command, terminal) => {
     await using(await openExistingData(config), (store) => revoke(store, id, options, terminal));
   });
 };
+
+/** `waymark key edit | read`. */
+function defineEdit(command: Command, terminal: Terminal): void {
+  withOptions(
+    command
+      .command('edit')
+      .description('Change the name of a key, or when it ends, also while the server runs.')
+      .argument('<id>', 'the id of the key')
+      .option('--name <name>', 'what the key is for')
+      .option('--until <end>', `${untilText}, or ${endless}`),
+  ).action(async (id: string, options: EditOptions) => {
+    const config = await requireConfig(options.config, terminal);
+    await using(await openExistingData(config), (store) => edit(store, id, options, terminal));
+  });
+  withOptions(
+    command
+      .command('read')
+      .description('Print a key, without its text: its scopes, its end, and its last use.')
+      .argument('<id>', 'the id of the key'),
+  ).action(async (id: string, options: KeyOptions) => {
+    const config = await requireConfig(options.config, terminal);
+    await using(await openDataToRead(config), (store) => {
+      const key = readKey(store, id, timesOf(store));
+      const space = options.json ? undefined : 2;
+      writeLine(terminal.out, JSON.stringify(key, undefined, space));
+    });
+  });
+}
+
+function withOptions(one: Command): Command {
+  return one.addOption(configOption()).addOption(jsonOption());
+}
 
 /** Runs an action with a store, and closes the store. */
 async function using(store: Store, act: (store: Store) => void | Promise<void>): Promise<void> {
@@ -158,9 +178,9 @@ async function edit(
     ...(until !== undefined && { until: momentOf(until) }),
     by: author,
   });
-  const key = listedKeys(store, timesOf(store)).find((one) => one.id === id);
+  const key = readKey(store, id, timesOf(store));
   if (json) writeLine(out, JSON.stringify(key));
-  else writeLine(err, `Key ${id} (${key?.name ?? ''}) ends: ${key?.until ?? endless}.`);
+  else writeLine(err, `Key ${id} (${key.name}) ends: ${key.until ?? endless}.`);
 }
 
 /** The moment of --until: a time such as 90d counts from now. */

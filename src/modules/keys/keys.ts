@@ -197,6 +197,11 @@ export function listedKeys(store: Pick<Store, 'keys'>, times: KeyTimes): readonl
   return keys.map((key) => listedKey(key, times));
 }
 
+/** A key that is not revoked, without its hash. Throws `not_found`. */
+export function readKey(store: Pick<Store, 'key'>, id: string, times: KeyTimes): ListedKey {
+  return listedKey(requireKey(store, id), times);
+}
+
 function listedKey(key: ApiKey, { lastUses, nowMs }: KeyTimes): ListedKey {
   const { hash: _hash, session: _session, login: _login, ...shown } = key;
   const state = keyState(key, nowMs);
@@ -433,7 +438,7 @@ export const listKeys = defineOperation({
 });
 
 /** key.read: a key that is not revoked, without its secret. Refuses with `not_found`. */
-export const readKey = defineOperation({
+export const readKeyById = defineOperation({
   name: 'svc1.key.read',
   scope: 'admin',
   effect: 'reads',
@@ -443,7 +448,7 @@ export const readKey = defineOperation({
   input: { type: 'object', required: ['id'], properties: { id: { type: 'string' } } },
   run:
     ({ store, ...parts }: ListParts) =>
-    ({ id }) => ({ kind: 'data', data: listedKey(requireKey(store, id), timesOf(parts)) }),
+    ({ id }) => ({ kind: 'data', data: readKey(store, id, timesOf(parts)) }),
 });
 
 function timesOf({ keyUses, now }: Omit<ListParts, 'store'>): KeyTimes {
@@ -484,7 +489,7 @@ export const editKeyById = defineOperation({
           answer: () => ({ id }),
         }),
       });
-      const key = listedKey(requireKey(store, id), timesOf(parts));
+      const key = readKey(store, id, timesOf(parts));
       return { ...reportResult(written, request), data: key };
     },
 });

@@ -1,3 +1,5 @@
+import type { ServicePath } from '../../core/operations/http/service-path.ts';
+import { failureMember } from '../../core/pipeline/failures.ts';
 import { isLoopback, namesOrigin } from '../../core/config/config.ts';
 import type { Allocation, SharedLimit } from '../../core/fair/shared-limit.ts';
 import { pageFields } from '../../core/http/content/page.ts';
@@ -27,6 +29,20 @@ import {
   reaches,
 } from './tools.ts';
 
+/** The endpoint of automated tools. */
+export const mcpPath: ServicePath = (serving, { path, identify, hold, fail, ...request }) => {
+  if (path !== '/mcp') return undefined;
+  const caller = identify();
+  const failed = (operation: string, thrown: unknown): object => {
+    const { failure, id } = fail(thrown);
+    return failureMember(serving, operation, failure, id);
+  };
+  return answerMcp(serving, { ...request, caller, failed }).then((reply) => {
+    hold(reply, caller);
+    return reply;
+  });
+};
+
 /** A request for the endpoint, whose caller is known. */
 interface EndpointRequest {
   readonly exchange: Exchange;
@@ -46,7 +62,7 @@ interface EndpointRequest {
  * server. Rejects with `not_found` if it is off or the session has ended, `forbidden` for a page of
  * another site, `unauthenticated` without a key, `method_not_allowed`, and as readBody does.
  */
-export async function answerMcp(serving: Serving, request: EndpointRequest): Promise<Reply> {
+async function answerMcp(serving: Serving, request: EndpointRequest): Promise<Reply> {
   const { exchange, incoming, caller } = request;
   const { fields, target } = incoming;
   requireOn(serving);

@@ -23,7 +23,7 @@ import { responseFields } from './response-fields.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceHealth } from './source-health.ts';
 import type { SourceNames } from './source-names.ts';
-import type { SourcePlaces } from './source-places.ts';
+import type { ServerPlaces } from '../../core/outbound/server-places.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 
 /**
@@ -36,7 +36,7 @@ export interface SourceRequestParts {
   readonly balancer: Balancer;
   readonly names: SourceNames;
   readonly mirror: Mirror;
-  readonly places: SourcePlaces;
+  readonly places: ServerPlaces;
   readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
   readonly via: string;

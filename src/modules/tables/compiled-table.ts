@@ -14,7 +14,7 @@ import type { TableDefinition } from './table.ts';
 const compiledSchemasMax = 8;
 
 /** Why a value is not valid for its field. */
-interface ValueMistake {
+export interface ValueMistake {
   /** The path of the mistake: `address.city`. */
   readonly field: string;
   readonly reason: ProblemReason;
@@ -69,6 +69,32 @@ export function compileTable(definition: TableDefinition): CompiledTable {
     required: [...new Set([...stated, ...(key === undefined ? [] : [key])])],
     title: title ?? [...fields.values()].find(isText)?.name,
     rowMistake: (row) => firstMistake(whole, row, undefined),
+  };
+}
+
+/**
+ * Compiles the schema of an object that is no row of a table. The function returns the members that
+ * are missing and the first mistake of each other one, or else that of the whole. Throws as
+ * compileTable.
+ */
+export function compileCheck(schema: JsonObject): (value: JsonObject) => readonly ValueMistake[] {
+  const { fields, whole } = compiledSchema(schema);
+  const { required } = schema;
+  const needed = Array.isArray(required) ? (required as readonly string[]) : [];
+  return (value) => {
+    const missing = needed
+      .filter((name) => !Object.hasOwn(value, name))
+      .map((field): ValueMistake => ({
+        field,
+        reason: 'missing',
+        message: `${field} is missing.`,
+      }));
+    const invalid = Object.entries(value).flatMap(([name, member]) => {
+      return fields.get(name)?.mistake(member) ?? [];
+    });
+    if (missing.length + invalid.length > 0) return [...missing, ...invalid];
+    const mistake = firstMistake(whole, value, undefined);
+    return mistake === undefined ? [] : [mistake];
   };
 }
 

@@ -1,3 +1,4 @@
+import { knownEventTypes } from '../../core/log/events/event-types.ts';
 import {
   type Json,
   type JsonObject,
@@ -8,7 +9,12 @@ import { type Scope, isScope } from '../../core/values/key.ts';
 import { jsonDepthMax } from '../../core/values/limits.ts';
 import { nearestName } from '../../core/values/nearest.ts';
 import { KIB } from '../../core/values/units.ts';
-import { type CompiledTable, compileTable, metaSchemaMistakes } from './compiled-table.ts';
+import {
+  type CompiledTable,
+  compileCheck,
+  compileTable,
+  metaSchemaMistakes,
+} from './compiled-table.ts';
 import { schemaMistakes } from './schema-check.ts';
 import { parseTableEvents } from './table-events.ts';
 import { type TableDefinition, tableNameMistake } from './table.ts';
@@ -64,7 +70,7 @@ export function parseDefinition(fields: JsonObject): ParsedDefinition {
   };
   const { name, schema, host } = fields;
   add('name', typeof name === 'string' ? nameMistake(name) : 'name is missing.');
-  if (schema !== undefined || host === undefined) add('schema', schemaMistake(schema));
+  if (schema !== undefined || host === undefined) add('schema', rowSchemaMistake(schema));
   for (const field of ['key', 'title', 'owner', 'honeypot', 'host']) {
     const value = fields[field];
     if (value !== undefined && (typeof value !== 'string' || value === '')) {
@@ -128,8 +134,16 @@ function schemaMistake(schema: Json | undefined): string | undefined {
   }
   const [mistake] = [...schemaMistakes(schema), ...metaSchemaMistakes(schema)];
   if (mistake !== undefined) return `schema at ${mistake.at || '/'}: ${mistake.message}`;
-  const { type = 'object', properties = {} } = schema;
-  if (type !== 'object') return 'schema has to be the schema of an object: "type": "object".';
+  return schema.type === undefined || schema.type === 'object'
+    ? undefined
+    : 'schema has to be the schema of an object: "type": "object".';
+}
+
+/** The mistake of a schema as that of the rows of a table. */
+function rowSchemaMistake(schema: Json | undefined): string | undefined {
+  const mistake = schemaMistake(schema);
+  if (mistake !== undefined || !isJsonObject(schema)) return mistake;
+  const { properties = {} } = schema;
   if (!isJsonObject(properties)) return 'properties of schema are the fields of a row, by name.';
   if (schema.patternProperties !== undefined) {
     return 'schema has patternProperties: list the fields of a row in properties.';
@@ -144,6 +158,24 @@ function schemaMistake(schema: Json | undefined): string | undefined {
   const long = names.find((one) => one === '' || one.length > fieldNameCharactersMax);
   if (long === undefined) return undefined;
   return `schema: the name of a property has 1 to ${fieldNameCharactersMax} characters.`;
+}
+
+/**
+ * What is wrong with an event type of the ini file, or with the schema of its data; undefined for
+ * nothing.
+ */
+export function eventTypeMistake(type: string, schema: JsonObject): string | undefined {
+  if (knownEventTypes.some((known) => known.type === type && known.own)) {
+    return 'Waymark raises this event itself. Use another type.';
+  }
+  const mistake = schemaMistake(schema);
+  if (mistake !== undefined) return mistake;
+  try {
+    compileCheck(schema);
+    return undefined;
+  } catch (error) {
+    return `schema at ${error instanceof Error ? error.message : String(error)}`;
+  }
 }
 
 /** Mistakes of the definition's fields that name fields of the rows. */

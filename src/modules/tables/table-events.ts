@@ -1,5 +1,5 @@
 import { knownEventTypes } from '../../core/log/events/event-types.ts';
-import { isEventType } from '../../core/log/events/event.ts';
+import { isEventType } from '../../core/values/event-type.ts';
 import {
   type ExactNumber,
   compareNumbers,

@@ -5,6 +5,7 @@ import {
   readText,
   table,
   unknownsOf,
+  warningsOf,
   type Subcommand,
 } from '../../cli/remote/client-command.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
@@ -39,6 +40,7 @@ const insert: Subcommand = {
         ...(unexpected.length === 0
           ? []
           : [`These members do not match the schema of ${type}: ${unexpected.join(', ')}.`]),
+        ...warningsOf(answer),
       ],
     };
   },
@@ -91,9 +93,10 @@ const types: Subcommand = {
       answer,
       lines: [
         ...rows.flatMap(({ type, summary, own, schema }) => {
-          const [example] = schema.examples as readonly JsonObject[];
+          const { examples = [] } = schema as { readonly examples?: readonly JsonObject[] };
           const about = own ? `${summary} Waymark raises it itself.` : summary;
-          return [type, `    ${about}`, `    for example ${JSON.stringify(example)}`];
+          const shown = examples.slice(0, 1).map((one) => `    for example ${JSON.stringify(one)}`);
+          return [type, `    ${about}`, ...shown];
         }),
         'Any other name in lower case with dots is a valid type, too.',
       ],

@@ -17,6 +17,7 @@ const surroundings = {
   hostName: "Bob's machine; #1",
   mountFiles: new Map(),
   redirectTexts: new Map(),
+  eventSchemas: new Map(),
   definitions: new Map([
     [
       'order-lines',
@@ -205,15 +206,15 @@ test('`check` prints every section and every key, also those with their default'
   const text = describeConfig(
     assemble(
       '[tls.a.b]\ncert=c\nkey=k\n[disk.a]\n[proxy.a]\nsource=http://a\n[headers.a]\nX=y\n[redirect.a]\nto=/x\n[access.a]\nallow=::1\n[rate.a]\nrate=1/m\n' +
-        '[rewrite.a]\nmatch=^/a$\nto=/b\n[login.a]\nissuer=https://a\nclient_id=b\n[log.a]\npath=/a\naccess=no\n[engine.a]\n[table.order-lines]\nschema=s',
+        '[rewrite.a]\nmatch=^/a$\nto=/b\n[login.a]\nissuer=https://a\nclient_id=b\n[log.a]\npath=/a\naccess=no\n[engine.a]\n[table.order-lines]\nschema=s\n[event.order.shipped]\nschema=e',
     ),
   );
   const described = parseIni(text, { env });
-  const { hosts, disk, proxies, redirects, rewrites, engines, tables } = described;
+  const { hosts, disk, proxies, redirects, rewrites, engines, tables, eventTypes } = described;
   const rules = described.headerRules.map(({ keys }) => keys);
   const { access, rates, logins, pathLogs } = described;
   const mounts = [hosts, disk, proxies, rules, redirects, rewrites].flat();
-  const all = [mounts, access, rates, logins, pathLogs, engines, tables].flat();
+  const all = [mounts, access, rates, logins, pathLogs, engines, tables, eventTypes].flat();
   const { server, tls, login, fetch, auth, webhook, node, cluster, asset } = described;
   const { geo, review, mcp, stats, log, telemetry } = described;
   const parsed = [

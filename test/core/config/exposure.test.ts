@@ -13,7 +13,7 @@ import { makeFolder, readIni } from './folder.ts';
 const open: ReadonlySet<string> = new Set([
   ...['tls acme_ca', 'tls cert', 'tls.<host> cert', 'cluster ca', 'cluster cert'],
   ...['disk.<name> root', 'table.<name> schema', 'geo database', 'redirect.<name> file'],
-  ...['access.<name> deny_file', 'access.<name> client_certificate'],
+  ...['event.<name> schema', 'access.<name> deny_file', 'access.<name> client_certificate'],
 ]);
 
 const pathKeys = Object.entries(sections).flatMap(([kind, keys]) =>

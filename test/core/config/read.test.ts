@@ -549,6 +549,7 @@ test('an empty ini file gives the defaults', async (context) => {
       allowPrivate: [],
     },
     engines: [],
+    eventTypes: [],
     tables: [],
     webhook: {
       allowPrivate: [],

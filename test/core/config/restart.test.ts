@@ -12,6 +12,7 @@ function assemble(text: string) {
     folder: '/w',
     cores: 4,
     hostName: 'here',
+    eventSchemas: new Map(),
     definitions: new Map(),
     mountFiles: new Map(),
     redirectTexts: new Map(),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { isEventType } from '../../../src/core/log/events/event.ts';
+import { isEventType } from '../../../src/core/values/event-type.ts';
 import { knownEventTypes } from '../../../src/core/log/events/event-types.ts';
 import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
 

@@ -8,7 +8,14 @@ import { openIn } from '../../core/log/scratch.ts';
 
 const [folder = '', count = '0'] = process.argv.slice(2);
 const settings = {
-  ...{ base: '', publicUrl: undefined, engines: [], accessNames: [], configuredTables: [] },
+  ...{
+    base: '',
+    publicUrl: undefined,
+    engines: [],
+    accessNames: [],
+    configuredTables: [],
+    eventTypes: '[]',
+  },
   ...{ allowPrivate: [], webhookAllowPrivate: [], node: { role: 'all', name: 'test' } as const },
 };
 const operations = Array.from({ length: Number(count) }, (_, at) =>

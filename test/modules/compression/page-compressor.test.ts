@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { type Reply, replyField } from '../../../src/core/http/reply.ts';
 import type { Coding } from '../../../src/core/http/representation/negotiation.ts';
+import type { ClientAddress } from '../../../src/core/values/network/peer.ts';
 import type { Fields } from '../../../src/core/http/request.ts';
 import {
   type CompressiblePage,
@@ -53,10 +54,14 @@ const all = 'gzip, deflate, br, zstd';
 const small = Buffer.alloc(1_000, 'c');
 
 function asking(compressor: ReturnType<typeof createPageCompressor>, page: CompressiblePage) {
-  return (acceptEncoding: string | undefined, more: Fields = {}, method = 'GET'): Reply => {
+  return (
+    acceptEncoding: string | undefined,
+    more: Fields = {},
+    { method = 'GET', address }: { method?: string; address?: ClientAddress | undefined } = {},
+  ): Reply => {
     const fields =
       acceptEncoding === undefined ? more : { 'accept-encoding': acceptEncoding, ...more };
-    return compressor.respond(page, { method, fields });
+    return compressor.respond(page, { method, fields, ...(address !== undefined && { address }) });
   };
 }
 
@@ -98,7 +103,7 @@ suite('a page held in memory', () => {
     for (const encoding of ['identity', 'gzip', 'br', 'zstd']) {
       while (codingOf(ask(encoding)) !== encoding) await new Promise(setImmediate);
       for (const method of ['GET', 'HEAD']) {
-        const reply = ask(encoding, {}, method);
+        const reply = ask(encoding, {}, { method });
         assert.equal(replyField(reply, 'vary'), 'Accept-Language, Accept-Encoding');
         tags.add(replyField(reply, 'etag'));
       }
@@ -177,7 +182,7 @@ suite('a page held in memory', () => {
     ];
     for (const [accept, ifNoneMatch, status] of cases) {
       for (const method of ['GET', 'HEAD']) {
-        const reply = again(accept, { 'if-none-match': ifNoneMatch }, method);
+        const reply = again(accept, { 'if-none-match': ifNoneMatch }, { method });
         assert.equal(reply.status, status, `${method} ${accept} ${ifNoneMatch}`);
         assert.equal(replyField(reply, 'etag'), status === 304 ? tag : '"a"');
         assert.equal(replyField(reply, 'vary'), 'Accept-Language, Accept-Encoding');
@@ -203,7 +208,8 @@ suite('the cost of compression', () => {
     const pages = ['a', 'b', 'c'].map((name) =>
       asking(compressor, compressor.prepare(pageOf(name), { source: name })),
     );
-    for (const ask of pages) ask('gzip');
+    const addresses = ['192.0.2.1', '192.0.2.2', '192.0.2.3'] as const;
+    for (const [at, ask] of pages.entries()) ask('gzip', {}, { address: addresses[at] });
     assert.equal(asked.length, 1);
     await settle(small);
     assert.equal(asked.length, 2);
@@ -215,6 +221,23 @@ suite('the cost of compression', () => {
       ['gzip', 'gzip', 'identity'],
     );
     assert.equal(asked.length, 3);
+  });
+
+  test('is shared: the pages of one address do not delay those of another', async (t) => {
+    const { compress, settle, asked } = handMade();
+    const compressor = createPageCompressor({ compress, queueBytesMax: 100_000 });
+    t.after(() => {
+      compressor.close();
+    });
+    const pageAsked = (name: string) =>
+      asking(compressor, compressor.prepare(pageOf(name), { source: name }));
+    for (let at = 0; at < 20; at += 1) pageAsked(`a${at}`)('gzip', {}, { address: '192.0.2.1' });
+    const other = pageAsked('b');
+    assert.equal(codingOf(other('gzip', {}, { address: '192.0.2.2' })), 'identity');
+    await settle(small);
+    await settle(small);
+    assert.equal(codingOf(other('gzip')), 'gzip');
+    assert.ok(asked.length <= 3);
   });
 
   test('evicts the least used variant, and makes it again on request', async (t) => {

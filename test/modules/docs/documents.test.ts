@@ -13,6 +13,7 @@ import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { operations } from '../../../src/modules.ts';
 import { asyncApi } from '../../../src/modules/docs/asyncapi.ts';
 import { type DocumentParts, openApi } from '../../../src/modules/docs/openapi.ts';
+import { createEventTypes } from '../../../src/modules/webhooks/event-types.ts';
 import type { Document } from './documents.ts';
 
 function documentOf(
@@ -20,9 +21,27 @@ function documentOf(
   parts: Partial<DocumentParts> = {},
   origin = 'http://localhost:8080',
 ): Document {
-  const all = { operations, version: '1.2.3', base: '', anonymous: ['render'] as const, ...parts };
+  const all = {
+    ...{ operations, version: '1.2.3', base: '', anonymous: ['render'] as const },
+    eventTypes: () => types.list(),
+    ...parts,
+  };
   return JSON.parse(JSON.stringify(generate(all, origin)));
 }
+
+/** A type of the ini file, whose schema has a title of Waymark's own and references. */
+const shipped = {
+  name: 'order.shipped',
+  summary: 'An order has left the house.',
+  schema: {
+    title: 'Rule',
+    type: 'object',
+    required: ['order'],
+    properties: { order: { $ref: '#/$defs/number' }, examples: { $ref: '#/$defs/number' } },
+    $defs: { number: { type: 'integer', minimum: 1000 } },
+  },
+};
+const types = createEventTypes([shipped], { tablesAfter: () => [] });
 
 const asyncApiSchema = asyncApiSpecs.schemasWithoutId['3.0.0'] as AnySchema;
 
@@ -153,9 +172,16 @@ suite('every operation of the table is documented', () => {
 test('both documents have the deliveries of every known event type', () => {
   const { webhooks, components: http } = documentOf(openApi);
   const { channels, components: websocket } = documentOf(asyncApi);
-  const types = knownEventTypes.map(({ type }) => type);
-  assert.deepEqual(Object.keys(webhooks), types);
-  assert.deepEqual(Object.keys(channels.webhooks.messages), types);
+  const names = [...knownEventTypes.map(({ type }) => type), shipped.name];
+  assert.deepEqual(Object.keys(webhooks), names);
+  assert.deepEqual(Object.keys(channels.webhooks.messages), names);
+  for (const { schemas } of [http, websocket]) {
+    const root = '#/components/schemas/order.shipped.data';
+    assert.deepEqual(schemas['order.shipped.event'].properties.data, { $ref: root });
+    const { title, properties } = schemas['order.shipped.data'];
+    const number = { $ref: `${root}/$defs/number` };
+    assert.deepEqual([title, properties], ['Rule', { order: number, examples: number }]);
+  }
   for (const { type, schema } of knownEventTypes) {
     assert.deepEqual(http.schemas[`${type}.event`].properties.data, schema);
     assert.deepEqual(websocket.schemas[`${type}.event`].properties.data, schema);

@@ -14,6 +14,7 @@ interface NodeOptions {
   readonly name: string;
   readonly role?: 'replica' | 'counter';
   readonly ini?: string;
+  readonly files?: Readonly<Record<string, string>>;
   /** Its key on the centre; by default a new one. */
   readonly key?: string;
   /** The site to follow; by default the centre. */
@@ -32,13 +33,13 @@ export async function nodeKey(centre: TestSite, node: string): Promise<string> {
 export async function startFollower(
   t: Cleaning,
   centre: TestSite,
-  { name, role = 'replica', ini = '', central = centre, ...given }: NodeOptions,
+  { name, role = 'replica', ini = '', files = {}, central = centre, ...given }: NodeOptions,
 ): Promise<TestSite> {
   const key = given.key ?? (await nodeKey(centre, name));
   if (central !== centre) await untilEqual(centre, central);
   return startSite(t, {
     ini: `[node]\nrole = ${role}\nname = ${name}\ncentral = ${central.url}\nkey_file = central.key\n${ini}`,
-    files: { 'central.key': `${key}\n` },
+    files: { ...files, 'central.key': `${key}\n` },
   });
 }
 

@@ -15,7 +15,7 @@ import { type Fetcher, createFetcher } from '../../../src/modules/proxy/fetcher.
 import { HealthChecks } from '../../../src/modules/proxy/health-checks.ts';
 import { SourceHealth } from '../../../src/modules/proxy/source-health.ts';
 import { SourceNames, createServiceLookup } from '../../../src/modules/proxy/source-names.ts';
-import { SourcePlaces } from '../../../src/modules/proxy/source-places.ts';
+import { ServerPlaces } from '../../../src/core/outbound/server-places.ts';
 import { SourceStatistics } from '../../../src/modules/proxy/source-statistics.ts';
 import { testDialler } from '../../core/outbound/sources.ts';
 import { pathOf } from '../../request-path.ts';
@@ -73,7 +73,7 @@ export function testFetch(
   return createFetcher({
     ...{ diallers, health, names, checks },
     statistics: new SourceStatistics({ now: Date.now }),
-    places: new SourcePlaces(),
+    places: new ServerPlaces(),
     bodyBytesMax,
     via: 'waymark',
   });

@@ -305,14 +305,14 @@ suite('compression of a stream', () => {
     assert.equal(message.complete, false);
   });
 
-  test('is limited in number; further responses are sent uncompressed', async (t) => {
+  test('leaves half of the places to others; further responses are sent uncompressed', async (t) => {
     const sent: ServerResponse[] = [];
     const url = await start(t, (_, response) => {
       response.writeHead(200, { ...plain, etag: '"x"' }).write(text);
       sent.push(response);
     });
     const open = await Promise.all(
-      Array.from({ length: responsesCompressedAtOnceMax }, () =>
+      Array.from({ length: responsesCompressedAtOnceMax / 2 }, () =>
         begin(url, { 'accept-encoding': 'gzip' }),
       ),
     );

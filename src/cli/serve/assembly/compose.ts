@@ -21,7 +21,8 @@ import {
   followerSessions,
   loggedSessions,
 } from '../../../modules/console/sessions/session-store.ts';
-import { createDocuments } from '../../../modules/docs/documents.ts';
+import { type Documents, createDocuments } from '../../../modules/docs/documents.ts';
+import type { DocumentParts } from '../../../modules/docs/openapi.ts';
 import { createDisk, privatePathsOf } from '../../../modules/files/disk.ts';
 import { type HostClient, createHostClient } from '../../../modules/hosts/host-client.ts';
 import { type Login, createLogin } from '../../../modules/login/login.ts';
@@ -29,6 +30,7 @@ import type { SourceDiallers } from '../../../modules/proxy/source-diallers.ts';
 import { createRates } from '../../../modules/rates/rates.ts';
 import { type Visitors, createVisitors } from '../../../modules/visitors/visitor.ts';
 import { type DeliveryAttempt, createAttempt } from '../../../modules/webhooks/attempt.ts';
+import type { EventTypes } from '../../../modules/webhooks/event-types.ts';
 import {
   composeFieldsAndLines,
   composeIndexPages,
@@ -65,7 +67,6 @@ export interface AppInstance {
 export function compose(config: Config, context: AppContext): AppInstance {
   const { store, version, callers, content } = context;
   const { publicFiles, ownFiles, consoleFiles, rules, compressors } = content;
-  const { base, publicUrl } = config.server;
   const disk = createDisk({ ...filesOf(config), compressors, now });
   const tracing = composeTracing(config, context);
   const access = composeSourceAccess(config, context, tracing.dialler);
@@ -115,10 +116,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       ...composeFieldsAndLines(config, siteParts),
       ...{ publicAnswers, indexPages: composeIndexPages(config, content) },
       ...{ previews: drafts.previews, rates, assets: composeUploads(store, content) },
-      documents: createDocuments({
-        ...{ operations, version, anonymous: config.auth.anonymous },
-        ...{ base, publicUrl },
-      }),
+      documents: composeDocuments(config, { operations, version, eventTypes: parts.eventTypes }),
     },
     attempt: tracing.attempt(hookAttempt(config, hookDialler, version)),
     hosts,
@@ -164,6 +162,22 @@ function composeAuthenticate(
     keyUses.note(id);
   };
   return createAuthenticate({ keys, anonymous, keyRate, wrongKeys, used, now });
+}
+
+/** The documents of the API. */
+function composeDocuments(
+  { server: { base, publicUrl }, auth: { anonymous } }: Config,
+  {
+    eventTypes,
+    ...parts
+  }: Pick<DocumentParts, 'operations' | 'version'> & { readonly eventTypes: EventTypes },
+): Documents {
+  return createDocuments({
+    ...parts,
+    ...{ base, publicUrl, anonymous },
+    // Tables come and go, and the documents are made once.
+    eventTypes: () => eventTypes.list().filter(({ source }) => source !== 'table'),
+  });
 }
 
 /** Tells long connections when the key or the session of their caller ends. */

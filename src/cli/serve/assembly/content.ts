@@ -73,7 +73,11 @@ export function composeSite(
 /** Who may see what. Password files are read at once, so that the log names their mistakes. */
 function composeAccess(
   config: Config,
-  { callers: { passwords }, logs }: Pick<AppContext, 'callers' | 'logs'>,
+  {
+    callers: { passwords },
+    sources: { places },
+    logs,
+  }: Pick<AppContext, 'callers' | 'logs' | 'sources'>,
   { diallers, login }: { readonly diallers: SourceDiallers; readonly login: Login | undefined },
 ): AccessGuard | undefined {
   const { userHeader, jwtJwks } = config.auth;
@@ -81,6 +85,7 @@ function composeAccess(
   const isAlone = userHeader === undefined && jwtJwks === undefined;
   return createAccessGuard(accessRules(config), config.disk, {
     passwords,
+    places,
     openFile(file) {
       const opened = openPasswordFile(file, { now, log: logs.log });
       void opened.prepare();

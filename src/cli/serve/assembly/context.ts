@@ -28,7 +28,7 @@ import type { ConsoleFiles } from '../../../modules/console/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../../../modules/console/public-files.ts';
 import type { StoredPages } from '../../../modules/rules/pages/stored-pages.ts';
 import type { SourceHealth } from '../../../modules/proxy/source-health.ts';
-import type { SourcePlaces } from '../../../modules/proxy/source-places.ts';
+import type { ServerPlaces } from '../../../core/outbound/server-places.ts';
 import type { SourceStatistics } from '../../../modules/proxy/source-statistics.ts';
 import type { RenderedPages } from '../../../modules/rendering/rendered-pages.ts';
 import type { RuleCache } from '../../../modules/rules/rule-cache.ts';
@@ -77,7 +77,7 @@ export interface SourceContext {
   readonly answers: CacheStore;
   readonly health: SourceHealth;
   readonly statistics: SourceStatistics;
-  readonly places: SourcePlaces;
+  readonly places: ServerPlaces;
 }
 
 /** What the process counts and remembers of visitors and keys. */

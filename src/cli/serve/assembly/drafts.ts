@@ -1,4 +1,4 @@
-import { LRUCache } from 'lru-cache';
+import { SharedCache } from '../../../core/fair/shared-cache.ts';
 import { createAssetReader } from '../../../modules/assets/asset.ts';
 import type { Authenticate } from '../../../core/operations/keys/authenticate.ts';
 import { openDraftSeen } from '../../../modules/drafts/bounds.ts';
@@ -68,7 +68,10 @@ interface DraftInstance {
   readonly operations: ReadonlyMap<string, Operation>;
 }
 
-/** Drafts whose operations and caches are in memory: each has caches of rules and pages. */
+/**
+ * Drafts whose operations and caches are in memory: each has caches of rules and pages. Those who
+ * made the drafts share them.
+ */
 const instancesMax = 4;
 
 const inDrafts = definitions.filter((one) => one.inDrafts === true);
@@ -79,10 +82,11 @@ const inDrafts = definitions.filter((one) => one.inDrafts === true);
  */
 export function composeDrafts(given: DraftsParts): Drafts {
   const { store } = given;
-  const instances = new LRUCache<string, DraftInstance>({ max: instancesMax });
+  const instances = new SharedCache<DraftInstance>(instancesMax);
   const instanceOf = (draft: SiteDraft): DraftInstance => {
-    const instance = instances.get(draft.id) ?? createInstance(given, draft);
-    instances.set(draft.id, instance);
+    const { id, by: owner } = draft;
+    const instance = instances.get(id) ?? createInstance(given, draft);
+    instances.set(id, { owner, value: instance });
     instance.refresh();
     return instance;
   };

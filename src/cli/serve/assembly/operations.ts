@@ -35,6 +35,7 @@ import type { SiteParts } from '../../../core/pipeline/site.ts';
 import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { Visitors } from '../../../modules/visitors/visitor.ts';
+import { createEventTypes } from '../../../modules/webhooks/event-types.ts';
 import { createSecret } from '../../../modules/webhooks/sign.ts';
 import { writeInThread } from '../write-thread.ts';
 import type { AppContext, CallerContext } from './context.ts';
@@ -79,6 +80,7 @@ export function composeParts(
     log: context.logs.log,
     node: config.node,
     queuesEvents: queuesEvents(config),
+    eventTypes: createEventTypes(config.eventTypes, store),
     engines: engineNames(config),
     accessNames: accessNames(config),
     allowPrivate: config.fetch.allowPrivate,

@@ -1,3 +1,4 @@
+import { servicePaths } from './service-paths.ts';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type {
@@ -61,7 +62,7 @@ import { KeyUseRecorder } from '../../../modules/keys/key-use-recorder.ts';
 import { createCentralClient } from '../../../modules/nodes/central-client.ts';
 import { nodeMetrics, nodeWatching } from '../../../modules/nodes/node-watch.ts';
 import { SourceHealth } from '../../../modules/proxy/source-health.ts';
-import { SourcePlaces } from '../../../modules/proxy/source-places.ts';
+import { ServerPlaces } from '../../../core/outbound/server-places.ts';
 import { SourceStatistics } from '../../../modules/proxy/source-statistics.ts';
 import {
   type RenderedPages,
@@ -348,6 +349,7 @@ class ServingProcess implements RunningServer {
     this.#tls = tls;
     this.#server = await startServer(
       {
+        paths: servicePaths,
         serving: () => this.#instance.serving,
         tls,
         log,
@@ -531,7 +533,7 @@ class ServingProcess implements RunningServer {
     const health = new SourceHealth({ monotonicMs, log });
     const statistics = new SourceStatistics({ now });
     this.#metrics.add(() => [...health.metrics(), ...statistics.metrics()]);
-    return { health, statistics, places: new SourcePlaces() };
+    return { health, statistics, places: new ServerPlaces() };
   }
 
   #nodeMetrics(): readonly Metric[] {

@@ -51,16 +51,6 @@ export const webhookTest = 'webhook.test' satisfies OwnEventType;
 /** The type of the events that report failures. */
 export const errorDetected = 'error.detected' satisfies OwnEventType;
 
-const typeName = /^[a-z][a-z0-9_-]{0,63}(?:\.[a-z][a-z0-9_-]{0,63}){1,7}$/;
-
-/**
- * Whether a text can be the name of an event type: dotted, in lower case
- * (docs/design/webhooks.md#events).
- */
-export function isEventType(text: string): boolean {
-  return typeName.test(text);
-}
-
 /** The fields of an event that Waymark raises itself. */
 export function ownEvent<Type extends OwnEventType>(
   type: Type,

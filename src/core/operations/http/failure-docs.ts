@@ -1,5 +1,5 @@
-import { operations } from '../../../modules.ts';
 import type { Failure, FailureCode } from '../../values/failure.ts';
+import type { Operation } from '../operation.ts';
 
 /** The pages about failures whose message cannot say everything; by default there is none. */
 const pages: Readonly<Partial<Record<FailureCode, string>>> = {
@@ -15,22 +15,23 @@ const pages: Readonly<Partial<Record<FailureCode, string>>> = {
   storage_full: 'how-to/troubleshoot.html',
 };
 
-const effects = new Map(operations.map(({ name, effect }) => [name, effect]));
+/** What decides which page helps with the failure of an operation. */
+export type DocumentedOperation = Pick<Operation, 'name' | 'effect'>;
 
 /**
  * The page, below `/svc1/docs/`, that helps with the failure of an operation: of its limit, of its
- * problems, of the operation if its input is invalid, or of the code. Undefined if none does.
+ * problems, of the operation if its input is invalid, or of the code. Undefined if none does; the
+ * operation is undefined for a path that is none.
  */
 export function docsOf(
-  operation: string,
+  operation: DocumentedOperation | undefined,
   { code, limit, problems }: Pick<Failure, 'code' | 'limit' | 'problems'>,
 ): string | undefined {
   if (limit !== undefined) return `reference/limits.html#${limit}`;
-  const effect = effects.get(operation);
-  if (problems !== undefined && effect === 'writes') {
+  if (problems !== undefined && operation?.effect === 'writes') {
     return 'reference/errors.html#problems-of-a-write';
   }
-  if (code !== 'invalid' || effect === undefined) return pages[code];
+  if (code !== 'invalid' || operation === undefined) return pages[code];
   // As docs/site/markdown.ts makes the fragment of a heading.
-  return `reference/operations.html#${operation.replaceAll('.', '')}`;
+  return `reference/operations.html#${operation.name.replaceAll('.', '')}`;
 }

@@ -1,35 +1,17 @@
-import { answerAsset } from '../../../modules/assets/upload/asset-upload.ts';
-import {
-  consoleFile,
-  isConsoleOrigin,
-  redirectToConsole,
-  refuseServiceWorker,
-} from '../../../modules/console/console.ts';
-import { previewLinkReply } from '../../../modules/drafts/preview-answer.ts';
-import { answerMcp } from '../../../modules/mcp/endpoint.ts';
-import type { SharedLimit } from '../../fair/shared-limit.ts';
-import { pageFields } from '../../http/content/page.ts';
+import { isConsoleOrigin, refuseServiceWorker } from '../../../modules/console/console.ts';
 import {
   type FieldList,
   type Reply,
-  noBody,
   replyField,
   withVary,
   withoutFields,
 } from '../../http/reply.ts';
-import { preferredType, prefersHtml } from '../../http/representation/negotiation.ts';
-import { type Fields, isRead } from '../../http/request.ts';
-import { readBody } from '../../pipeline/body.ts';
+import { prefersHtml } from '../../http/representation/negotiation.ts';
+import type { Fields } from '../../http/request.ts';
 import type { Exchange } from '../../pipeline/exchange.ts';
-import {
-  contentFailure,
-  errorPage,
-  failureMember,
-  operationFailure,
-} from '../../pipeline/failures.ts';
+import { contentFailure, errorPage, operationFailure } from '../../pipeline/failures.ts';
 import { type IncomingRequest, authenticateRequest } from '../../pipeline/incoming-request.ts';
 import type { Serving } from '../../pipeline/serving.ts';
-import { readOnlyReply } from '../../pipeline/source.ts';
 import { metricsType } from '../../report/metrics.ts';
 import { contentBegun } from '../../server/send-content.ts';
 import { Failure } from '../../values/failure.ts';
@@ -37,23 +19,7 @@ import type { Caller } from '../../values/key.ts';
 import { cidrsContain, parseCidr } from '../../values/network/cidr.ts';
 import type { Operation } from '../operation.ts';
 import { answerOperation, linkName, operationName } from './operations.ts';
-
-/** A validated request below `{base}/svc1`. */
-interface ServiceRequest {
-  /** The part of the path after `/svc1`. */
-  readonly path: string;
-  readonly exchange: Exchange;
-  readonly incoming: IncomingRequest;
-  /** Turns a thrown value into a failure, and logs it under the id in the answer. */
-  readonly fail: (thrown: unknown) => { readonly failure: Failure; readonly id: string };
-  readonly signal: () => AbortSignal;
-  /** When the request arrived, in milliseconds since 1970. */
-  readonly nowMs: number;
-  /** Limits the bytes of unanswered requests. */
-  readonly requests: SharedLimit;
-  /** Counts the content of an answer as unread; throws if that is too much. */
-  readonly hold: (reply: Reply, caller: Caller | undefined) => void;
-}
+import { type ServicePath, type ServiceRequest, methodReply } from './service-path.ts';
 
 /**
  * Answers requests for Waymark's own paths: health, engine files, operations. Never rejects; the
@@ -61,7 +27,8 @@ interface ServiceRequest {
  */
 export async function answerService(
   serving: Serving,
-  request: ServiceRequest,
+  paths: readonly ServicePath[],
+  request: Omit<ServiceRequest, 'identify'>,
 ): Promise<{ readonly reply: Reply; readonly caller: Caller | undefined }> {
   const { path, exchange, incoming, fail } = request;
   const { fields, target } = incoming;
@@ -72,25 +39,14 @@ export async function answerService(
   let caller: Caller | undefined;
   try {
     refuseServiceWorker(fields);
-    const signIn = operation === undefined ? loginReply(serving, request) : undefined;
-    if (signIn !== undefined) return { reply: await signIn, caller };
-    const own = operation === undefined ? ownFile(serving, request) : undefined;
-    if (own !== undefined) return { reply: own, caller };
-    if (path === '/metrics') {
-      const told = methodReply(exchange);
-      if (told !== undefined) return { reply: told, caller };
-      if (!isFromLoopback(exchange, incoming, serving.config.server.publicUrl)) {
-        caller = authenticateRequest(serving, incoming);
-        serving.execute.admit({ name: r, scope: 'read' }, caller);
+    if (operation === undefined) {
+      const identify = (): Caller => (caller = authenticateRequest(serving, incoming));
+      const asked = { ...request, identify };
+      for (const answer of [...paths, healthPath, websocketPath, metricsPath]) {
+        const reply = answer(serving, asked);
+        if (reply !== undefined) return { reply: await reply, caller };
       }
-      return { reply: plainReply(metricsType, await serving.metricsText()), caller };
     }
-    if (path === '/mcp') {
-      caller = authenticateRequest(serving, incoming);
-      return { reply: await mcpReply(serving, request, caller), caller };
-    }
-    const asset = await answerAsset(serving, request, (identified) => (caller = identified));
-    if (asset !== undefined) return { reply: asset, caller };
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
     caller = authenticateRequest(serving, incoming);
     const visitor = serving.visitors.visitorOf(incoming);
@@ -112,7 +68,7 @@ export async function answerService(
     const isPage = isOpened && prefersHtml(fields.accept);
     const reply = isPage
       ? contentFailure(failure, id, fields.accept)
-      : operationFailure(serving.config.server.base, r, failure, id);
+      : operationFailure(serving, r, failure, id);
     const own =
       isPage && name === linkName ? await ownErrorPage(serving, reply, incoming) : undefined;
     return { reply: withFields(own ?? reply, cors), caller };
@@ -127,22 +83,6 @@ function ownErrorPage(
 ): Promise<Reply | undefined> {
   const visitor = visitors.visitorOf(incoming);
   return errorPage(site, reply, { ...incoming.target, ...incoming, visitor });
-}
-
-/** The answer to an automated tool. */
-async function mcpReply(
-  serving: Serving,
-  { exchange, incoming, signal, requests, fail, hold }: ServiceRequest,
-  caller: Caller,
-): Promise<Reply> {
-  const failed = (operation: string, thrown: unknown): object => {
-    const { failure, id } = fail(thrown);
-    return failureMember(serving.config.server.base, operation, failure, id);
-  };
-  const asked = { exchange, incoming, caller, signal, requests, failed };
-  const reply = await answerMcp(serving, asked);
-  hold(reply, caller);
-  return reply;
 }
 
 /**
@@ -161,114 +101,8 @@ function withoutScripts(reply: Reply): Reply {
   return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', 'sandbox'] };
 }
 
-/** The answer of the sign-in; undefined for any other path. */
-function loginReply(
-  { login }: Serving,
-  { path, exchange: { head, body }, incoming, signal }: ServiceRequest,
-): Reply | Promise<Reply> | undefined {
-  const rest = /^\/login\/(.*)$/.exec(path)?.[1];
-  if (login === undefined || rest === undefined) return undefined;
-  const { target, fields, address } = incoming;
-  return login.respond({
-    ...{ path: rest, target, fields, address, signal, method: head.method },
-    body: (bytesMax) => readBody({ body, fields }, bytesMax),
-  });
-}
-
 function notReusable({ isReusable: _reusable, ...reply }: Reply): Reply {
   return reply;
-}
-
-/** Returns one of Waymark's own files; undefined for any other path. */
-function ownFile(serving: Serving, request: ServiceRequest): Reply | undefined {
-  const { path, exchange, incoming } = request;
-  if (path === '/health') return methodReply(exchange) ?? healthReply;
-  if (path === '/ws') {
-    const told = methodReply(exchange);
-    if (told !== undefined) return told;
-    throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
-  }
-  const console = consoleReply(serving, request);
-  if (console !== undefined) return console;
-  const docs = docsReply(serving, request);
-  if (docs !== undefined) return docs;
-  const preview = previewLinkReply(serving, path, request);
-  if (preview !== undefined && exchange.head.method === 'POST') return preview;
-  if (preview !== undefined) return methodReply(exchange) ?? preview;
-  const { publicFiles, documents, indexPages } = serving;
-  const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
-  const reference = name === undefined ? undefined : publicFiles.engineReference(name);
-  const schemaType = 'application/schema+json';
-  const wantsSchema =
-    preferredType(incoming.fields.accept, ['text/html', schemaType]) === schemaType;
-  const index = indexPages.file(path, incoming.fields.accept);
-  const file =
-    index ??
-    publicFiles.file(path) ??
-    (wantsSchema ? reference?.schema : reference?.page) ??
-    documents.file(path, incoming.target.origin);
-  if (file === undefined) return undefined;
-  const varies = index !== undefined || reference !== undefined;
-  const fields = varies ? negotiatedFields : ownFields;
-  const { method } = exchange.head;
-  return (
-    methodReply(exchange) ??
-    serving.ownFiles.respond(file, { fields, source: 'svc1' }, { method, fields: incoming.fields })
-  );
-}
-
-/** Returns a file of the console; undefined for any other path. */
-function consoleReply(
-  { config, consoleFiles, ownFiles }: Serving,
-  { path, exchange, incoming }: ServiceRequest,
-): Reply | undefined {
-  if (path === '/console') return methodReply(exchange) ?? redirectToConsole(config);
-  const { origin } = incoming.target;
-  const found = consoleFile(config, consoleFiles, { path, origin });
-  if (found === undefined) return undefined;
-  const { file, fields } = found;
-  const { method } = exchange.head;
-  const asked = { method, fields: incoming.fields };
-  return methodReply(exchange) ?? ownFiles.respond(file, { fields, source: 'svc1' }, asked);
-}
-
-/** Returns a file of the documentation; undefined for any other path. */
-function docsReply(
-  { config, publicFiles: { docs }, ownFiles }: Serving,
-  { path, exchange, incoming }: ServiceRequest,
-): Reply | undefined {
-  if (path !== '/docs' && !path.startsWith('/docs/')) return undefined;
-  if (docs.size === 0) {
-    throw new Failure('not_found', 'The documentation is not built: run `npm run docs`.');
-  }
-  // Links of the documentation are relative to its folder.
-  if (path === '/docs')
-    return methodReply(exchange) ?? redirectReply(`${config.server.base}/svc1/docs/`);
-  const found = docs.get(path.slice('/docs/'.length));
-  if (found === undefined) return undefined;
-  const { fields } = found;
-  const asked = { method: exchange.head.method, fields: incoming.fields };
-  return methodReply(exchange) ?? ownFiles.respond(found.file, { fields, source: 'svc1' }, asked);
-}
-
-function redirectReply(location: string): Reply {
-  const fields = ['Location', location, 'Content-Length', '0'];
-  return { status: 308, fields, body: noBody, source: 'svc1' };
-}
-
-const ownFields: FieldList = [
-  'Cache-Control',
-  'public, no-cache',
-  ...pageFields,
-  // Generic pages on other origins load the script from here; tools load the documents.
-  'Access-Control-Allow-Origin',
-  '*',
-];
-const negotiatedFields: FieldList = [...ownFields, 'Vary', 'Accept'];
-
-/** Refuses methods other than GET and HEAD, as pages do; undefined for those two. */
-function methodReply({ head: { method } }: Exchange): Reply | undefined {
-  return isRead(method) ? undefined : { ...readOnlyReply(method), source: 'svc1' };
 }
 
 /** Makes an answer that is new for each request. */
@@ -284,6 +118,26 @@ function plainReply(contentType: string, text: string): Reply {
 }
 
 const healthReply = plainReply('application/json', '{"status":"ok"}');
+
+const healthPath: ServicePath = (_serving, { path, exchange }) =>
+  path === '/health' ? (methodReply(exchange) ?? healthReply) : undefined;
+
+const websocketPath: ServicePath = (_serving, { path, exchange }) => {
+  if (path !== '/ws') return undefined;
+  const told = methodReply(exchange);
+  if (told !== undefined) return told;
+  throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
+};
+
+const metricsPath: ServicePath = (serving, { path, exchange, incoming, identify }) => {
+  if (path !== '/metrics') return undefined;
+  const told = methodReply(exchange);
+  if (told !== undefined) return told;
+  if (!isFromLoopback(exchange, incoming, serving.config.server.publicUrl)) {
+    serving.execute.admit({ name: 'svc1/metrics', scope: 'read' }, identify());
+  }
+  return serving.metricsText().then((text) => plainReply(metricsType, text));
+};
 
 /** Adds fields of the operation to the reply of a page, which they replace there. */
 function withFields(reply: Reply, fields: readonly string[]): Reply {

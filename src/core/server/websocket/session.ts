@@ -350,8 +350,8 @@ export class WebSocketSession {
 
   #sendFailure(operation: string, thrown: unknown, echo: object): Failure {
     const { failure, id } = loggedFailure(this.#parts, thrown, this.#caller.address);
-    const { base } = this.#parts.serving().config.server;
-    this.#send({ r: operation, error: failureMember(base, operation, failure, id), ...echo });
+    const error = failureMember(this.#parts.serving(), operation, failure, id);
+    this.#send({ r: operation, error, ...echo });
     return failure;
   }
 

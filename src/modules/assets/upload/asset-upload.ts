@@ -1,3 +1,4 @@
+import type { ServicePath } from '../../../core/operations/http/service-path.ts';
 import { clientName } from '../../../core/fair/shared-limit.ts';
 import { pageFields } from '../../../core/http/content/page.ts';
 import { takeParameter } from '../../../core/http/query.ts';
@@ -5,10 +6,7 @@ import { type Reply, noBody } from '../../../core/http/reply.ts';
 import { outcomeMembers } from '../../../core/operations/http/operations.ts';
 import type { Call, OperationResult } from '../../../core/operations/operation.ts';
 import { requirePlain } from '../../../core/pipeline/body.ts';
-import {
-  type IncomingRequest,
-  authenticateRequest,
-} from '../../../core/pipeline/incoming-request.ts';
+import { type IncomingRequest } from '../../../core/pipeline/incoming-request.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
@@ -38,32 +36,26 @@ const editName = 'svc1.record.edit';
 
 /**
  * Answers `{base}/svc1/asset/NAME` (docs/how-to/assets.md): PUT uploads a file, GET and HEAD
- * download it; undefined for any other request. `identified` gets the caller. Rejects with
+ * download it; undefined for any other request. Rejects with
  * `unauthenticated`, `forbidden`, `rate_limited`, or `not_found` or `conflict` for a draft that
  * takes no changes, before the content is read; with `invalid`, `too_large`, `unprocessable` for
  * content that is not what its fields say; `conflict` for a part that does not continue what the
  * server has; `storage_full`.
  */
-export function answerAsset(
-  serving: Serving,
-  request: AssetRequest,
-  identified: (caller: Caller) => void,
-): Promise<Reply> | Reply | undefined {
+export const assetPath: ServicePath = (serving, request) => {
   const { path, exchange, incoming } = request;
   const { method } = exchange.head;
   const sha256 = hashInPath(path);
-  if (sha256 !== undefined) return answerByHash(serving, { ...request, sha256 }, identified);
+  if (sha256 !== undefined) return answerByHash(serving, { ...request, sha256 });
   if (!path.startsWith('/asset/')) return undefined;
   const name = decodedName(path.slice('/asset/'.length));
-  const isOperation = method !== 'PUT' && !isAssetName(name);
-  if (isOperation) return undefined;
+  if (method !== 'PUT' && !isAssetName(name)) return undefined;
   if (method === 'OPTIONS') return optionsReply;
   if (!methods.includes(method)) {
     const message = 'An asset takes PUT, GET and HEAD; record.invalidate deletes its row.';
     throw new Failure('method_not_allowed', message, { allow: methods });
   }
-  const caller = authenticateRequest(serving, incoming);
-  identified(caller);
+  const caller = request.identify();
   if (method !== 'PUT') return download(serving, request, { name, caller });
   requireUploader(serving, incoming, caller);
   if (isAssetName(name)) return upload(serving, request, { name, caller });
@@ -73,21 +65,19 @@ export function answerAsset(
       'it is empty or begins with a dot.',
     { field: 'name' },
   );
-}
+};
 
 /**
  * Answers `{base}/svc1/asset-file/SHA256`: PUT uploads the file of an import, whose rows come
- * afterwards; the others download one. Rejects as answerAsset.
+ * afterwards; the others download one. Rejects as assetPath.
  */
 function answerByHash(
   serving: Serving,
   request: AssetRequest & { readonly sha256: string },
-  identified: (caller: Caller) => void,
 ): Promise<Reply> {
   const { exchange, incoming, sha256 } = request;
-  if (exchange.head.method !== 'PUT') return downloadByHash(serving, request, identified);
-  const caller = authenticateRequest(serving, incoming);
-  identified(caller);
+  if (exchange.head.method !== 'PUT') return downloadByHash(serving, request);
+  const caller = request.identify();
   requireUploader(serving, incoming, caller);
   if (isDigest(sha256)) return upload(serving, request, { name: sha256, caller, sha256 });
   const message = 'The path ends with the SHA-256 of the file, 64 lower-case hex digits.';

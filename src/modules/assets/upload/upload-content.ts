@@ -1,17 +1,13 @@
+import type { ServiceRequest } from '../../../core/operations/http/service-path.ts';
 import { createHash } from 'node:crypto';
 import { type Dictionary, parseDictionary } from 'structured-headers';
 import { SharedLimit } from '../../../core/fair/shared-limit.ts';
 import { requireIntactBody } from '../../../core/http/content/content.ts';
 import type { Reply } from '../../../core/http/reply.ts';
 import { passContentOn } from '../../../core/pipeline/body.ts';
-import type { Exchange, RequestBody } from '../../../core/pipeline/exchange.ts';
-import {
-  type IncomingRequest,
-  authenticateRequest,
-} from '../../../core/pipeline/incoming-request.ts';
+import type { RequestBody } from '../../../core/pipeline/exchange.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
-import type { Caller } from '../../../core/values/key.ts';
 import type { AssetWriter } from '../asset-files.ts';
 import { isDigest } from '../asset.ts';
 
@@ -141,12 +137,10 @@ export function tooLarge(bytesMax: number): Failure {
 }
 
 /** A request below `{base}/svc1`. */
-export interface AssetRequest {
-  readonly path: string;
-  readonly exchange: Exchange;
-  readonly incoming: IncomingRequest;
-  readonly signal: () => AbortSignal;
-}
+export type AssetRequest = Pick<
+  ServiceRequest,
+  'path' | 'exchange' | 'incoming' | 'identify' | 'signal'
+>;
 
 /** The hash in a path such as `/asset-file/SHA256`; undefined for another path. */
 export function hashInPath(path: string): string | undefined {
@@ -161,8 +155,7 @@ export function hashInPath(path: string): string | undefined {
  */
 export async function downloadByHash(
   serving: Serving,
-  { sha256, exchange, incoming }: Omit<AssetRequest, 'path'> & { readonly sha256: string },
-  identified: (caller: Caller) => void,
+  { sha256, exchange, incoming, identify }: AssetRequest & { readonly sha256: string },
 ): Promise<Reply> {
   const { method } = exchange.head;
   if (method !== 'GET' && method !== 'HEAD') {
@@ -170,9 +163,7 @@ export async function downloadByHash(
       allow: ['PUT', 'GET', 'HEAD'],
     });
   }
-  const caller = authenticateRequest(serving, incoming);
-  identified(caller);
-  serving.execute.admit({ name: fileName, scope: 'follow' }, caller);
+  serving.execute.admit({ name: fileName, scope: 'follow' }, identify());
   const { files, missing } = serving.assets;
   const bytesHere = () => (isDigest(sha256) ? files.bytesOf(sha256) : undefined);
   // A node of a cluster may know a row some milliseconds before its file has come.

@@ -13,7 +13,7 @@ import type { FoundRule, Rule, RuleContent, StoredRule } from '../rule.ts';
 /** Replies with the content of page rules. */
 export interface StoredPages {
   /** The reply of a rule with content. */
-  respond(found: FoundRule, request: Pick<ContentRequest, 'method' | 'fields'>): Reply;
+  respond(found: FoundRule, request: Pick<ContentRequest, 'method' | 'fields' | 'address'>): Reply;
 }
 
 /**

@@ -2,7 +2,6 @@ import {
   type EventFields,
   type WaymarkEvent,
   eventDraft,
-  isEventType,
   ownEvent,
   tableOf,
   webhookTest,
@@ -26,12 +25,14 @@ import {
 import { vkMember } from '../../../core/operations/records/schema.ts';
 import { limitLogMs } from '../../../core/report/limits.ts';
 import type { Log } from '../../../core/report/log.ts';
+import { isEventType } from '../../../core/values/event-type.ts';
 import { Failure, type Problem } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
 import { instantText, parseExactDateTime } from '../../../core/values/time.ts';
 import { type OutboxClaim, eventInsert } from '../../nodes/log/outbox.ts';
 import { type Hook, type Node, hookMatches, isDeliveredOn, placeOf } from '../hook.ts';
+import type { EventTypes } from '../event-types.ts';
 import { eventDataBytesMax } from '../limits.ts';
 import { unfitMembers } from './event-types.ts';
 import { existingHook, requireNothingWaiting } from './hook-family.ts';
@@ -50,6 +51,7 @@ export interface EventParts {
   readonly node: Node;
   /** Whether this node stores events in its outbox, because its centre decides about them. */
   readonly queuesEvents: boolean;
+  readonly eventTypes: EventTypes;
   readonly log: Log;
 }
 
@@ -93,7 +95,8 @@ type EventInput = StaticInput<typeof eventInput>;
 
 /**
  * event.insert: stores an event, which the hooks for its type deliver; answers when it is durable.
- * Refuses with `invalid`, `too_large` (its data), or `conflict` (the vk was used for another
+ * Refuses with `invalid` (also for data that breaks the schema of a type of the ini file),
+ * `too_large` (its data), or `conflict` (the vk was used for another
  * request). Without a vk, an event with `occurred_at` is stored once, and another one once within
  * a minute. The answer always has a vk, with which the caller can repeat the request safely.
  */
@@ -135,7 +138,10 @@ export const insertEvent = defineOperation({
         call.vk === undefined && v.occurred_at === undefined ? repeatWindowMs : Infinity;
       const wanted = { fields, vk: call.vk ?? request.derivedVk, request, repeatsForMs };
       if (parts.queuesEvents) return takeEvent(parts, call, wanted);
-      return putEvent(parts, call, { ...wanted, warn });
+      const check = (): void => {
+        parts.eventTypes.requireFit(fields.type, fields.data);
+      };
+      return putEvent(parts, call, { ...wanted, check, warn });
     };
   },
 });
@@ -215,7 +221,7 @@ function eventFields(v: EventInput, now: string): EventFields {
 }
 
 function putEvent(
-  { store, newId, node, now }: EventParts,
+  { store, newId, node, now, eventTypes }: EventParts,
   call: Call,
   {
     fields,
@@ -242,7 +248,7 @@ function putEvent(
     replayed: boolean,
   ): TakenEvent => {
     const { id, seq, hooks } = stored;
-    const unknowns = unfitMembers(fields.type, fields.data);
+    const unknowns = unfitMembers(eventTypes, fields);
     return {
       kind: 'data',
       data: { id, seq, hooks, unknowns, problems },
@@ -258,7 +264,8 @@ function putEvent(
     const event = eventWith(reads, { ...fields, id });
     const wanting = hooksWanting(reads, event);
     const lost = undelivered(wanting, event, { node, store });
-    const problems = lost.slice(0, placeProblemsMax).map((hook) => placeProblem(hook, event));
+    const unplaced = lost.slice(0, placeProblemsMax).map((hook) => placeProblem(hook, event));
+    const problems = [...typeProblems(eventTypes, event, reads), ...unplaced];
     if (first !== undefined) {
       const { hooks = 0 } = first.data as unknown as EventFields;
       return { drafts: [], answer: () => answer({ ...first, hooks }, problems, true) };
@@ -269,7 +276,7 @@ function putEvent(
       drafts: [{ ...eventDraft(id, { ...fields, hooks }), vk: request.claim(vk) }],
       answer: ([change]) => {
         if (change === undefined) throw new TypeError('the store logged no change');
-        warn?.(id, problems);
+        warn?.(id, unplaced);
         return answer({ ...change, hooks }, problems, false);
       },
     };
@@ -278,7 +285,7 @@ function putEvent(
 
 /** Stores an event in the outbox of this node. */
 async function takeEvent(
-  { store, newId, node, now }: EventParts,
+  { store, newId, node, now, eventTypes }: EventParts,
   call: Call,
   {
     fields,
@@ -307,6 +314,7 @@ async function takeEvent(
       answered = { id: first.id, seq: first.seq === 0 ? null : first.seq };
       return undefined;
     }
+    eventTypes.requireFit(fields.type, fields.data);
     return {
       ...{ id: newId(), a: eventInsert, v: { ...taken }, by: authorOf(call) },
       ...{ dtu_txn: new Date(now()).toISOString(), vk: request.claim(vk) },
@@ -315,10 +323,11 @@ async function takeEvent(
   const { id, seq } = answered ?? { id: entry?.id ?? '', seq: null };
   const event = eventWith(store, { ...taken, id });
   const hooks = hooksWanting(store, event).filter((hook) => isDeliveredOn(hook, event, node));
-  const unknowns = unfitMembers(fields.type, fields.data);
+  const unknowns = unfitMembers(eventTypes, fields);
+  const problems = typeProblems(eventTypes, event, store);
   return {
     kind: 'data',
-    data: { id, seq, hooks: hooks.length, unknowns, problems: [] },
+    data: { id, seq, hooks: hooks.length, unknowns, problems },
     vk,
     ...(answered !== undefined && { replayed: true }),
   };
@@ -333,7 +342,7 @@ function asClaim(vk: string, claim: OutboxClaim | undefined): StoredVkClaim | un
  * `too_large` for an event that event.insert refuses, and with `conflict` for the id of another.
  */
 export function storeTakenEvent(
-  { store, node: here }: Pick<EventParts, 'store' | 'node'>,
+  { store, node: here, eventTypes }: Pick<EventParts, 'store' | 'node' | 'eventTypes'>,
   taken: {
     readonly node: string;
     readonly id: string;
@@ -352,6 +361,7 @@ export function storeTakenEvent(
   return store.commit(by, (reads): Decision<number> => {
     const earlier = reads.vkClaim(vk.vk);
     if (earlier !== undefined) return { drafts: [], answer: () => earlier.seq };
+    eventTypes.requireFit(fields.type, fields.data);
     if (reads.rows('event', id).length > 0) {
       throw new Failure('conflict', 'Another event has this id.', { field: 'id' });
     }
@@ -421,6 +431,18 @@ function hooksWanting(reads: Reads, event: WaymarkEvent): readonly Hook[] {
   return asked.flatMap((stored) =>
     stored !== undefined && hookMatches(stored.hook, event) ? [stored.hook] : [],
   );
+}
+
+/** The problem of an event whose type nothing knows and no hook names. */
+function typeProblems(
+  types: EventTypes,
+  { type }: WaymarkEvent,
+  reads: Pick<Reads, 'hooksFor'>,
+): readonly Problem[] {
+  const problem = types.problemOf(type, 'type');
+  if (problem === undefined) return [];
+  const isNamed = reads.hooksFor(type).some(({ hook }) => hook.event.includes(type));
+  return isNamed ? [] : [problem];
 }
 
 /** The problem that no known node executes a hook for an event. */

@@ -11,6 +11,7 @@ import type { Log } from '../../../core/report/log.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Cidr } from '../../../core/values/network/cidr.ts';
+import type { EventTypes } from '../event-types.ts';
 import {
   type Hook,
   type Node,
@@ -41,6 +42,7 @@ export interface HookParts extends RecordParts {
   readonly node: Node;
   /** Private networks that deliveries may connect to. */
   readonly webhookAllowPrivate: readonly Cidr[];
+  readonly eventTypes: EventTypes;
   readonly log: Log;
 }
 
@@ -68,12 +70,15 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
   place: (write) => placeHookFields(write),
   fromText: hookFieldsFromText,
   ignored: ['waits', 'next_batch'],
-  problems: (hook, names, { node, store, webhookAllowPrivate }) => [
+  problems: (hook, names, { node, store, webhookAllowPrivate, eventTypes }) => [
     ...hookProblems(hook, names, knownNodes(node, store)),
     ...(names.includes('url') && isExecutedOn(hook, node)
       ? privateUrlProblems(hook, webhookAllowPrivate)
       : []),
     ...(names.includes('table') ? tableProblems(hook, store) : []),
+    ...(names.includes('event')
+      ? hook.event.flatMap((type) => eventTypes.problemOf(type, 'event') ?? [])
+      : []),
   ],
   onInsert(id, { store, newSecret }) {
     requireRoom(store);

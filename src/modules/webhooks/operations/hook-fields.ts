@@ -1,5 +1,5 @@
 import { customHeadersMax } from '../../../core/config/limits.ts';
-import { isEventType } from '../../../core/log/events/event.ts';
+import { isEventType } from '../../../core/values/event-type.ts';
 import { withheldValue } from '../../../core/log/former-headers.ts';
 import { outboundUrl } from '../../../core/outbound/address.ts';
 import type { Problem, ProblemReason } from '../../../core/values/failure.ts';

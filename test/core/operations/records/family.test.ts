@@ -239,7 +239,7 @@ suite('a record family that is only a description', () => {
       code: 'forbidden',
     });
     const operations = recordOperations(lampFamily);
-    const parts = { operations, version: '1', base: '', anonymous: [] };
+    const parts = { operations, version: '1', base: '', anonymous: [], eventTypes: () => [] };
     const { paths, components } = openApi(parts, 'http://localhost') as unknown as OpenApi;
     assert.deepEqual(
       Object.keys(paths),

@@ -46,7 +46,7 @@ suite('a stored page', () => {
         variesByLanguage: false,
       };
       const fields = Object.create(null) as Fields;
-      const { body } = pages.respond(found, { method: 'GET', fields });
+      const { body } = pages.respond(found, { method: 'GET', fields, address: '192.0.2.1' });
       if (body.kind !== 'bytes') assert.fail(body.kind);
       assert.deepEqual([body.bytes.toString(), body.bytes.buffer.byteLength], ['small', 5]);
     });
@@ -59,7 +59,7 @@ suite('a stored page', () => {
       const found = { stored, capture: undefined, variesByLanguage: false };
       const pages = createStoredPages(createCompressors());
       const fields = Object.assign(Object.create(null) as Record<string, string>, known);
-      return pages.respond(found, { method: 'GET', fields });
+      return pages.respond(found, { method: 'GET', fields, address: '192.0.2.1' });
     };
     const etag = replyField(sent(written, {}), 'etag') ?? '';
     assert.equal(sent(written, { 'if-none-match': etag }).status, 304);

@@ -33,7 +33,7 @@ import {
   loadPublicFiles,
 } from '../../../../src/modules/console/public-files.ts';
 import { SourceHealth } from '../../../../src/modules/proxy/source-health.ts';
-import { SourcePlaces } from '../../../../src/modules/proxy/source-places.ts';
+import { ServerPlaces } from '../../../../src/core/outbound/server-places.ts';
 import { SourceStatistics } from '../../../../src/modules/proxy/source-statistics.ts';
 import { createStoredPages } from '../../../../src/modules/rules/pages/stored-pages.ts';
 import { createRuleCache } from '../../../../src/modules/rules/rule-cache.ts';
@@ -148,7 +148,7 @@ function composed(
       answers,
       health: new SourceHealth({ monotonicMs, log: silentLog }),
       statistics: new SourceStatistics({ now: Date.now }),
-      places: new SourcePlaces(),
+      places: new ServerPlaces(),
     },
     callers: {
       wrongKeys: createWrongKeys(new TokenBuckets({ monotonicMs })),

@@ -1,9 +1,11 @@
-import { type Release, SharedLimit } from '../../core/fair/shared-limit.ts';
-import type { ContentRequest } from '../../core/http/request.ts';
-import { outboundConnectionsMax } from '../../core/outbound/h1/http1-client.ts';
-import { http2RequestsMax } from '../../core/outbound/h2/http2-client.ts';
-import { createLruCache } from '../../core/values/lru-cache.ts';
-import { sourcesKnownMax } from './limits.ts';
+import { type Release, SharedLimit } from '../fair/shared-limit.ts';
+import type { Cancellation } from '../values/failure.ts';
+import { createLruCache } from '../values/lru-cache.ts';
+import { outboundConnectionsMax } from './h1/http1-client.ts';
+import { http2RequestsMax } from './h2/http2-client.ts';
+
+/** Servers whose places are counted. */
+const serversCountedMax = 1_000;
 
 /** Requests that wait for a place at one server, and how long. */
 export const placesWaitingMax = 1_024;
@@ -13,8 +15,8 @@ export const placeWaitMs = 10_000;
  * The places at each server that answers for this one: as many as there are connections to it. A
  * client who holds answers open leaves as many places as it has to others, and waits for its turn.
  */
-export class SourcePlaces {
-  readonly #limits = createLruCache<SharedLimit>(sourcesKnownMax);
+export class ServerPlaces {
+  readonly #limits = createLruCache<SharedLimit>(serversCountedMax);
 
   /**
    * A place at a server, at once if there is one. Rejects with `rate_limited` or `unavailable` if
@@ -23,7 +25,7 @@ export class SourcePlaces {
   of(
     server: string,
     { isHttp2 }: { readonly isHttp2: boolean },
-    { address, signal }: Pick<ContentRequest, 'address' | 'signal'>,
+    { address, signal }: { readonly address: string; readonly signal: Cancellation },
   ): Release | Promise<Release> {
     const limit = this.#limits.get(server) ?? this.#add(server, isHttp2);
     const client = { keyId: undefined, address };
