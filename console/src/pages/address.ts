@@ -7,6 +7,17 @@ export function addressOf(rule: {
 }): string | undefined {
   const { origin, path } = rule;
   if (typeof path !== 'string' || !path.startsWith('/')) return undefined;
-  const start = typeof origin === 'string' && origin !== '*' ? origin : service.origin;
+  const start = siteOf(typeof origin === 'string' ? origin : '*');
   return start + encodeURI(path.replace(/\*$/, '')).replaceAll('?', '%3F').replaceAll('#', '%23');
+}
+
+/**
+ * A site of the origin of a rule: this one if it is one of them, else that of `www`, which most
+ * hosts have.
+ */
+export function siteOf(origin: string): string {
+  const [start = '', end] = origin.split('*');
+  if (end === undefined) return origin;
+  const { origin: own } = service;
+  return own.startsWith(start) && own.endsWith(end) ? own : `${start}www${end}`;
 }

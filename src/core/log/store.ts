@@ -206,6 +206,8 @@ export interface Reads extends TreeReads {
   ): Iterable<readonly Candidate[]>;
   /** Whether some rule has a `*` for a segment of its path. */
   hasSegmentWildcards(): boolean;
+  /** Whether some rule has an origin such as `https://*.example.com`. */
+  hasWildcardOrigins(): boolean;
   /**
    * The next time after another one at which a page rule begins or ceases to answer, in
    * milliseconds since 1970; undefined for none.

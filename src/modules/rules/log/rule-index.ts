@@ -131,6 +131,22 @@ export function rulePlace(
   return { database: 'wildcard', key, traits };
 }
 
+/** Whether some rule has an origin such as `https://*.example.com`. */
+export function hasWildcardOrigins({
+  exact,
+  wildcard,
+}: Pick<Databases, 'exact' | 'wildcard'>): boolean {
+  const starts = ['http', 'https'].map((scheme) => Buffer.from(`${scheme}://*.`));
+  const begins = (database: Database<string, Uint8Array>, start: Buffer): boolean => {
+    const [first] = database.getKeys({ start, limit: 1 });
+    return first !== undefined && start.equals(first.subarray(0, start.length));
+  };
+  return starts.some(
+    (start) =>
+      begins(exact, start) || begins(wildcard, start) || begins(wildcard, markedKey(start)),
+  );
+}
+
 /** The value of an index entry. */
 function indexValue(
   id: string,

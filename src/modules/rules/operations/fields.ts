@@ -1,3 +1,4 @@
+import { parseOriginPattern } from '../../../core/values/network/origin-pattern.ts';
 import { customHeadersMax } from '../../../core/config/limits.ts';
 import { plainName } from '../../../core/config/values.ts';
 import { parseMediaType } from '../../../core/http/representation/mediatype.ts';
@@ -5,7 +6,6 @@ import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import { numberOf } from '../../../core/values/json/exact-number.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../../core/values/limits.ts';
-import { parseOrigin } from '../../../core/values/network/authority.ts';
 import {
   canonicalPath,
   encodeNonAscii,
@@ -90,7 +90,8 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
     'origin',
     text(
       ruleKinds,
-      'an http or https origin such as https://www.example.com, without a path, or *',
+      'an http or https origin such as https://www.example.com or https://*.example.com, ' +
+        'without a path, or *',
       parseRuleOrigin,
     ),
   ],
@@ -187,14 +188,13 @@ export function isRuleKind(value: Json | undefined): value is RuleKind {
 }
 
 /**
- * An origin in canonical form (RFC 6454 §6.2), in lower case and without a default port; or `*`.
- * Undefined if it is neither.
+ * An origin in canonical form (RFC 6454 §6.2), in lower case and without a default port; one for
+ * all subdomains of a host; or `*`. Undefined for anything else.
  */
 export function parseRuleOrigin(value: Json): string | undefined {
-  if (value === '*') return value;
   if (typeof value !== 'string') return undefined;
   refuseOver('origin', Buffer.byteLength(value), originBytesMax);
-  return parseOrigin(value.replace(/\/$/, ''));
+  return parseOriginPattern(value.replace(/\/$/, ''));
 }
 
 function parseRulePath(value: Json, kind: RuleKind): string | undefined {

@@ -1,3 +1,4 @@
+import { originAt } from '../../../core/values/network/origin-pattern.ts';
 import type { Problem } from '../../../core/values/failure.ts';
 import { hasWildcard, requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
 import type { Candidate, Rule } from '../rule.ts';
@@ -103,7 +104,7 @@ function fileShadow(
 ): string | undefined {
   const request = {
     method: 'GET',
-    origin: origin === '*' ? call.origin : origin,
+    origin: originAt(origin, call.origin),
     ...requestPathOf(path as CanonicalPath),
     query: '',
     fields: {},
