@@ -343,6 +343,8 @@ export interface Reads extends TreeReads {
   draftsIn(state: SiteDraft['state'], after?: string): Iterable<SiteDraft>;
   /** The records that an open draft changes, of one family after the other, by their ids. */
   draftRecords(draft: SiteDraft, after?: DraftedRecordName): Iterable<DraftedRecord>;
+  /** How many changes an open draft has of one record. */
+  draftChangesOf(draft: SiteDraft, id: string): number;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
 }
