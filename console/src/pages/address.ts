@@ -12,12 +12,15 @@ export function addressOf(rule: {
 }
 
 /**
- * A site of the origin of a rule: this one if it is one of them, else that of `www`, which most
- * hosts have.
+ * A site of the origins of a rule: this one if it is one of them, else the first, of a wildcard
+ * that of `www`, which most hosts have.
  */
 export function siteOf(origin: string): string {
-  const [start = '', end] = origin.split('*');
-  if (end === undefined) return origin;
   const { origin: own } = service;
-  return own.startsWith(start) && own.endsWith(end) ? own : `${start}www${end}`;
+  const isOwn = (one: string): boolean => {
+    const [start = '', end] = one.split('*');
+    return one === own || (end !== undefined && own.startsWith(start) && own.endsWith(end));
+  };
+  const all = origin.split(' ');
+  return all.some(isOwn) ? own : (all[0] ?? '').replace('*', 'www');
 }

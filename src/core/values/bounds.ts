@@ -1,6 +1,6 @@
 import { coversOrigin } from './network/origin-pattern.ts';
 import { hasWildcard } from './path.ts';
-import { matchingOrigin, type Rule } from '../../modules/rules/rule.ts';
+import { matchingOrigin, originsOf, type Rule } from '../../modules/rules/rule.ts';
 
 /**
  * The part of the site to which a key is bound (docs/design/failures.md#bound-keys): page rules and
@@ -30,9 +30,10 @@ export function isInside(bounds: Bounds | undefined, { origin, path }: BoundedPl
   return paths === undefined || paths.some((one) => covers(one, path));
 }
 
-/** Whether all sites of an origin are inside of bounds. */
+/** Whether all sites of an origin, or of several, are inside of bounds. */
 export function isOriginInside({ origins }: Bounds, origin: string): boolean {
-  return origins === undefined || origins.some((one) => coversOrigin(one, origin));
+  if (origins === undefined) return true;
+  return originsOf(origin).every((own) => origins.some((one) => coversOrigin(one, own)));
 }
 
 /** Whether a page rule is inside of bounds: one whose origin waits has no origin. */

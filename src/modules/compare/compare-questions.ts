@@ -1,3 +1,4 @@
+import { originsOf } from '../rules/rule.ts';
 import { originAt } from '../../core/values/network/origin-pattern.ts';
 import { comparedUrlsMax } from './comparison.ts';
 import type { WorkTurns } from '../../core/fair/turns.ts';
@@ -140,7 +141,7 @@ function questionOf(
   { origin, caller }: Asked,
 ): Question | undefined {
   if (typeof path !== 'string' || hasWildcard(path)) return undefined;
-  const at = typeof own === 'string' ? originAt(own, origin) : origin;
+  const at = typeof own === 'string' ? originAt(originsOf(own), origin) : origin;
   if (kind === 'resolve' && !path.startsWith('/')) {
     const question = { key: path, origin: at };
     return isInside(caller.bounds, placeOf(question)) ? question : undefined;

@@ -88,9 +88,13 @@ export function sampleOrigin(pattern: string): string {
   return isWildcardOrigin(pattern) ? pattern.replace('*', anyLabel) : pattern;
 }
 
-/** The origin at which something of a pattern answers: an own one, if that is one of them. */
-export function originAt(pattern: string, own: string): string {
-  return coversOrigin(pattern, own) ? own : sampleOrigin(pattern);
+/**
+ * The origin at which something of one of some patterns answers: an own one, if they cover that.
+ * There is at least one.
+ */
+export function originAt(patterns: readonly string[], own: string): string {
+  const [first = '*'] = patterns;
+  return patterns.some((one) => coversOrigin(one, own)) ? own : sampleOrigin(first);
 }
 
 function hostOf(origin: string): string {

@@ -29,6 +29,9 @@ import { contentBytesMax } from './limits.ts';
 
 const enginedataBytesMax = MIB;
 
+/** Origins of one rule. */
+export const originsMax = 16;
+
 /** A wildcard path is a key of LMDB, whose keys end at 1,978 bytes. */
 const wildcardPathBytesMax = KIB;
 
@@ -91,8 +94,8 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
     text(
       ruleKinds,
       'an http or https origin such as https://www.example.com or https://*.example.com, ' +
-        'without a path, or *',
-      parseRuleOrigin,
+        `without a path, up to ${originsMax} of them with a space between them, or *`,
+      parseRuleOrigins,
     ),
   ],
   [
@@ -195,6 +198,17 @@ export function parseRuleOrigin(value: Json): string | undefined {
   if (typeof value !== 'string') return undefined;
   refuseOver('origin', Buffer.byteLength(value), originBytesMax);
   return parseOriginPattern(value.replace(/\/$/, ''));
+}
+
+/** The origins of a rule, with a space between them; `*` stands alone. */
+function parseRuleOrigins(value: Json): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const texts = value.trim().split(/\s+/, originsMax + 1);
+  if (texts.length > originsMax) return undefined;
+  const origins = texts.map(parseRuleOrigin);
+  if (origins.includes(undefined) || (origins.includes('*') && origins.length > 1))
+    return undefined;
+  return [...new Set(origins)].join(' ');
 }
 
 function parseRulePath(value: Json, kind: RuleKind): string | undefined {
