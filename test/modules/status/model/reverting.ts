@@ -106,6 +106,7 @@ export function confirmInvalidate(
     rows: reverts.flatMap(({ rows }) => rows).length,
     ids: entries.map(({ id }) => id),
     unlisted: 0,
+    others: [],
   };
   return { report, entries };
 }
