@@ -1,7 +1,7 @@
 /** The user, with a password, of each URL in a text (RFC 3986 §3.2.1). */
 const userOfUrl = /(?<=:\/\/)[^/?#\s@"'<>][^/?#\s"'<>]*(?=@)/g;
 
-/** The users, with their passwords, of the URLs in a text: `ann:secret` of `https://ann:secret@a`. */
+/** The users, with passwords, of the URLs in a text: `ann:secret` of `https://ann:secret@a`. */
 export function usersIn(text: string): readonly string[] {
   return text.match(userOfUrl) ?? [];
 }
