@@ -11,7 +11,12 @@ import {
   type OperationResult,
 } from '../../core/operations/operation.ts';
 import type { SiteAccess } from '../../core/pipeline/site-access.ts';
-import { breadcrumbSite, clientOf, type PageParts } from '../rules/operations/page-lookup.ts';
+import {
+  breadcrumbSite,
+  clientOf,
+  type PageParts,
+  visitorAt,
+} from '../rules/operations/page-lookup.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from '../../core/operations/place.ts';
 import { previewFor, previewProperties } from '../rules/operations/preview.ts';
 
@@ -145,12 +150,13 @@ async function resolutionAnswer(
 
 function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit {
   requireBreadcrumbKey(k);
+  const where = { origin: origin === undefined ? call.origin : parseOrigin(origin) };
   return {
     key: k,
-    origin: origin === undefined ? call.origin : parseOrigin(origin),
+    ...where,
     query: parseQueryText(query ?? ''),
     fields: call.fields,
-    visitor: call.visitor,
-    client: clientOf(call),
+    visitor: visitorAt(call, where),
+    client: clientOf(call, where),
   };
 }

@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/values/json/json.ts';
 import { importRowsMax, writtenCheckedMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../core/log/limits.ts';
 import type { Rule } from '../rules/rule.ts';
-import { rulePlace } from '../rules/log/rule-index.ts';
+import { rulePlaces } from '../rules/log/rule-index.ts';
 import type {
   Decision,
   LoggedDraft,
@@ -279,11 +279,7 @@ function commitLines(
       }
       taken.set(line.vk, line);
       const id = freeId(reads, line) ?? line.newId;
-      const { family } = line;
-      const isChecked = family === 'userinterface' || family === 'webhook';
-      if (isChecked && records.length < writtenCheckedMax) {
-        records.push({ line: line.line, family, id, isExported: line.vkScope === 'record' });
-      }
+      if (records.length < writtenCheckedMax) records.push(...checkedRecord(line, id));
       if ('draft' in placed) {
         drafts.push({ ...placed.draft, id, vk: claimFor(line, by) });
         if (line.family !== 'userinterface') placedRows.push({ line: line.line, placed });
@@ -304,6 +300,15 @@ function commitLines(
     };
     return { drafts: isWithheld(result) ? [] : drafts, answer: () => result };
   });
+}
+
+/** The record of a line, if it is checked once all lines are written. */
+function checkedRecord(
+  { line, family, vkScope }: ImportLine,
+  id: string,
+): readonly ImportedRecord[] {
+  if (family !== 'userinterface' && family !== 'webhook') return [];
+  return [{ line, family, id, isExported: vkScope === 'record' }];
 }
 
 /** Why a bound key cannot import a line; undefined if it can. */
@@ -365,12 +370,13 @@ function placeRule(
   { text }: Pick<ImportLine, 'text'>,
 ): PlacedLine {
   const data = parseJson(text) as JsonObject;
-  const place = rulePlace(data as unknown as Rule);
-  const name = `${place.database} ${place.key.toString('latin1')}`;
-  const more = planned.get(name) ?? 0;
-  const failure = reads.roomFailure(place, more);
-  if (failure !== undefined) throw failure;
-  planned.set(name, more + 1);
+  for (const place of rulePlaces(data as unknown as Rule)) {
+    const name = `${place.database} ${place.key.toString('latin1')}`;
+    const more = planned.get(name) ?? 0;
+    const failure = reads.roomFailure(place, more);
+    if (failure !== undefined) throw failure;
+    planned.set(name, more + 1);
+  }
   return { draft: { family: 'userinterface', action: 'insert', data }, names: [], problems: [] };
 }
 

@@ -1,3 +1,4 @@
+import { authorityOf } from '../../../core/http/field-template.ts';
 import { withoutOwnCookies } from '../../../core/http/own-cookies.ts';
 import { discard, type Reply } from '../../../core/http/reply.ts';
 import type { AccessClient, RequestTarget } from '../../../core/http/request.ts';
@@ -5,7 +6,7 @@ import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import type { FoundRule } from '../rule.ts';
 import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
-import type { Location } from '../../../core/http/visitor.ts';
+import type { Location, Visitor } from '../../../core/http/visitor.ts';
 import { servicePath } from '../../../core/values/path.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import type { Reads } from '../../../core/log/store.ts';
@@ -96,10 +97,41 @@ export function contentPlace(v: Place, { base }: ViewConfig, caller: Caller): Re
   );
 }
 
-/** The caller of an operation as the client whose access counts, also in a preview. */
-export function clientOf({ fields, visitor, origin }: Call): AccessClient {
-  const isForeign = fields.origin !== undefined && fields.origin !== origin;
+/**
+ * The caller of an operation as the client whose access counts, also in a preview. `where` is what
+ * it asks for: a page of another host of this server is as foreign as one of another server, and
+ * its browser says of neither that it is no program.
+ */
+export function clientOf(
+  { fields, visitor, origin, caller }: Call,
+  where: Pick<RequestTarget, 'origin'> = { origin },
+): AccessClient {
+  const isOfOther = fields.origin !== undefined && fields.origin !== origin;
+  const isForeign = isOfOther || asksForOther({ origin, caller }, where);
   return { fields: withoutOwnCookies(fields), visitor, isForeign };
+}
+
+/**
+ * The caller of an operation as a visitor of what it asks for: signed out where it asks for a page
+ * of another host than its own, which could otherwise act there in the name of who opened it.
+ */
+export function visitorAt(call: Call, where: Pick<RequestTarget, 'origin'>): Visitor {
+  const { visitor, fields } = call;
+  // The browser says of which page the call is: it asks for itself, at a host for operations.
+  const isOwn = fields.origin === where.origin;
+  return isOwn || !asksForOther(call, where) ? visitor : visitor.with({ isSignedOut: true });
+}
+
+function asksForOther(
+  { origin, caller }: Pick<Call, 'origin' | 'caller'>,
+  where: Pick<RequestTarget, 'origin'>,
+): boolean {
+  return authorityOf(where.origin) !== authorityOf(origin) && !readsAll(caller);
+}
+
+/** Whether a caller may read every page rule anyway. */
+function readsAll(caller: Caller): boolean {
+  return caller.keyId !== undefined && hasScope(caller, 'read');
 }
 
 /**
@@ -112,9 +144,8 @@ export async function visibleRule(
   where: Pick<RequestTarget, 'origin' | 'path' | 'query'>,
   { call, find }: { readonly call: Call; readonly find: () => FoundRule },
 ): Promise<FoundRule> {
-  const { caller } = call;
-  if (caller.keyId !== undefined && hasScope(caller, 'read')) return find();
-  const client = clientOf(call);
+  if (readsAll(call.caller)) return find();
+  const client = clientOf(call, where);
   await site.requireAccess(where, client);
   const found = find();
   await site.requireRuleSection(found.stored.rule, where, client);
@@ -131,8 +162,8 @@ export async function requireVisible(
   call: Call,
 ): Promise<void> {
   const { caller, fields } = call;
-  if (caller.keyId !== undefined && hasScope(caller, 'read')) return;
-  const client = clientOf(call);
+  if (readsAll(caller)) return;
+  const client = clientOf(call, where);
   await site.requireAccess(where, client);
   const found = site.findRule({ ...where, fields });
   if (found !== undefined) await site.requireRuleSection(found.stored.rule, where, client);

@@ -1,4 +1,5 @@
-import { maskedValue, replaceFormerHeaders } from '../../../core/log/former-headers.ts';
+import { originsOf } from '../rule.ts';
+import { maskedValue, replaceFormerSecrets } from '../../../core/log/former-headers.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope } from '../../../core/values/key.ts';
@@ -106,7 +107,7 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
       'rules whose origin waits, and paths over 1,900 bytes, come first) or -path.',
     parse: parseFilters,
     matches: (rule, { origin, path = '', kind, table, engine, valid_at: at }) =>
-      (origin === undefined || rule.origin === origin) &&
+      (origin === undefined || originsOf(rule.origin).includes(origin as string)) &&
       rule.path.startsWith(path as string) &&
       (kind === undefined || rule.kind === kind) &&
       (table === undefined || rule.table === table) &&
@@ -169,7 +170,7 @@ export function withoutFormerHeaders(
   if (hasScope(reader, 'design')) return allShown;
   return (id, fields) => {
     const current = states.flatMap((state) => state.rule(id)?.rule ?? []);
-    return replaceFormerHeaders(fields, current, maskedValue);
+    return replaceFormerSecrets(fields, current, maskedValue);
   };
 }
 

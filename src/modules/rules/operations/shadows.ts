@@ -1,3 +1,5 @@
+import { originsOf } from '../rule.ts';
+import { originAt } from '../../../core/values/network/origin-pattern.ts';
 import type { Problem } from '../../../core/values/failure.ts';
 import {
   canonicalPath,
@@ -9,6 +11,8 @@ import type { Candidate, Rule } from '../rule.ts';
 import { sortByPrecedence, lossReason } from '../matcher.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import type { Call } from '../../../core/operations/operation.ts';
+import type { Winner } from '../../../core/pipeline/explanation.ts';
+import type { PageRequest } from '../../../core/pipeline/source.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 
 /** The parts by which siteProblems finds what else answers. */
@@ -44,19 +48,19 @@ function pageProblems(
   // A bound key must not learn which pages exist outside of its bounds.
   if (!isGeneric || typeof named !== 'string' || call.caller.bounds !== undefined) return [];
   const path = canonicalPath(named);
-  const request = path && {
-    method: 'GET',
-    origin: origin === '*' ? call.origin : origin,
-    ...requestPathOf(path),
-    query: '',
-    fields: {},
-    visitor: call.visitor,
-  };
-  const winner = request && site.explain(request).winner;
-  if ((winner ?? null) !== null && winner?.id !== id) return [];
-  const what = winner?.id === id ? 'only the rule itself' : 'nothing';
+  const winnerAt = (one: string): Winner | null =>
+    path === undefined ? null : site.explain(visitOf({ origin: one, path }, call)).winner;
+  const origins = originsOf(origin);
+  const missing = origins.flatMap((one) => {
+    const winner = winnerAt(one);
+    return winner === null || winner.id === id ? [{ one, winner }] : [];
+  });
+  const [first] = missing;
+  if (first === undefined) return [];
+  const where = origins.length === 1 ? '' : ` at ${missing.map(({ one }) => one).join(', ')}`;
+  const what = first.winner === null ? 'nothing' : 'only the rule itself';
   const message =
-    `enginedata.page has no effect: ${what} answers at ${named}. ` +
+    `enginedata.page has no effect${where}: ${what} answers at ${named}. ` +
     'The built-in generic page is shown.';
   return [{ field: 'enginedata.page', reason: 'no_effect', message }];
 }
@@ -73,13 +77,17 @@ function shadowProblems(
   const unknowns = rule._unknowns_ ?? {};
   const waits = ['origin', 'from', 'until'].some((name) => unknowns[name] !== undefined);
   if (waits) return [];
-  const rules = rulesAt(store, rule);
-  const own = rules.find(({ id }) => id === rule.id);
-  const { hidden, hides } = (own && ruleShadow(own, rules)) ?? {};
-  const file = isVisited(rule.path) ? fileShadow(site, rule, call) : undefined;
-  return [file, hidden ?? hides].flatMap((message) =>
-    message === undefined ? [] : [{ field: 'path', reason: 'shadowed' as const, message }],
-  );
+  const origins = originsOf(rule.origin);
+  const messages = origins.flatMap((origin) => {
+    const place = { origin, path: rule.path };
+    const rules = rulesAt(store, place);
+    const own = rules.find(({ id }) => id === rule.id);
+    const { hidden, hides } = (own && ruleShadow(own, rules)) ?? {};
+    const file = isVisited(rule.path) ? fileShadow(site, place, call) : undefined;
+    const all = [file, hidden ?? hides].filter((message) => message !== undefined);
+    return origins.length === 1 ? all : all.map((message) => `At ${origin}: ${message}`);
+  });
+  return messages.map((message) => ({ field: 'path', reason: 'shadowed', message }));
 }
 
 /** Why no visitor gets the page rules of a path, by their ids; without those that some get. */
@@ -142,19 +150,27 @@ function isLasting({ validity }: Candidate): boolean {
   return validity === undefined;
 }
 
+/** The request of the caller for the page at a place. */
+function visitOf(
+  { origin, path }: { readonly origin: string; readonly path: CanonicalPath },
+  call: ShadowCall,
+): PageRequest {
+  return {
+    method: 'GET',
+    origin: originAt([origin], call.origin),
+    ...requestPathOf(path),
+    query: '',
+    fields: {},
+    visitor: call.visitor,
+  };
+}
+
 function fileShadow(
   site: ShadowParts['site'],
   { origin, path }: Pick<Candidate, 'origin' | 'path'>,
   call: ShadowCall,
 ): string | undefined {
-  const request = {
-    method: 'GET',
-    origin: origin === '*' ? call.origin : origin,
-    ...requestPathOf(path as CanonicalPath),
-    query: '',
-    fields: {},
-    visitor: call.visitor,
-  };
+  const request = visitOf({ origin, path: path as CanonicalPath }, call);
   // A write asks only the disk, unless there is a file.
   if (!site.hasFile(request)) return undefined;
   const { winner } = site.explain(request);
