@@ -147,7 +147,7 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
     'designed_at',
     text(ruleKinds, 'an ISO 8601 date-time such as 2026-01-31T12:00:00Z', parseExactDateTime),
   ],
-  ['rve', number('a number', parseFinite)],
+  ['rve', number('a number that a double holds, such as 2 or 0.5', parseFinite)],
   [
     'access',
     text(
@@ -205,6 +205,8 @@ function parseRulePath(value: Json, kind: RuleKind): string | undefined {
   refuseOver('path', Buffer.byteLength(value), pathBytesMax);
   const path = canonicalPath(encodeNonAscii(value));
   if (path === undefined || !isRulePath(path)) return undefined;
+  // Only a source may tell an encoded slash from one that separates.
+  if (kind !== 'content.fetch' && /%(?:2f|5c)/i.test(path)) return undefined;
   if (hasWildcard(path)) refuseOver('path', Buffer.byteLength(path), wildcardPathBytesMax);
   return path;
 }
