@@ -182,7 +182,9 @@ export const keyTexts: Texts = {
   },
   'disk.<name>': {
     origin: {
-      about: 'The origin that the mount serves; `*` for every origin.',
+      about:
+        'The origin that the mount serves; `https://*.example.com` for all ' +
+        'subdomains, `*` for every origin.',
       example: 'https://www.example.com',
     },
     path: {

@@ -180,7 +180,7 @@ export function isReachable({ path }: AssetUse): boolean {
 }
 
 function isFor(use: AssetUse, origin: string): boolean {
-  return use.origin === '*' || use.origin === origin;
+  return use.origin === '*' || use.origin.split(' ').includes(origin);
 }
 
 /** Whether a file, a page or another server answers a path. */

@@ -1,4 +1,5 @@
 import { service, type JsonObject } from '../api/api.ts';
+import { siteOf } from '../pages/address.ts';
 
 /** A page rule of the kind `resolve`. */
 export interface BreadcrumbRule extends JsonObject {
@@ -16,7 +17,7 @@ export function linkOf({
   readonly path: string;
   readonly origin: string;
 }): string {
-  const start = origin === '*' ? service.origin : origin;
+  const start = siteOf(origin);
   if (path.startsWith('/')) {
     const own = encodeURI(path.replace(/\*$/, '')).replaceAll('?', '%3F').replaceAll('#', '%23');
     return start + own;

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'preact/hooks';
+import { siteOf } from '../pages/address.ts';
 import { call } from '../api/api.ts';
 import { valuesOf, type BreadcrumbDraft } from './draft.ts';
 import { countryName, outcomeText, visitorsText } from './sentences.ts';
@@ -90,7 +91,7 @@ function inputOf(
   { path, origin }: BreadcrumbRule,
   visitor: VisitorInput,
 ): Record<string, string | number> {
-  return { k: path, ...(origin !== '*' && { origin }), ...visitorInput(visitor) };
+  return { k: path, ...(origin !== '*' && { origin: siteOf(origin) }), ...visitorInput(visitor) };
 }
 
 /** The sentence of a branch by its name: `when[0]`, or `default`. */

@@ -1,4 +1,5 @@
-import { call, fetchPage, service } from '../api/api.ts';
+import { call, fetchPage } from '../api/api.ts';
+import { siteOf } from '../pages/address.ts';
 import { SitePreview } from './preview.tsx';
 import { texts } from '../texts.ts';
 import { useLoad } from './loading.ts';
@@ -27,7 +28,7 @@ async function loadPage(
   { origin: given, path, asOf, isLive = false }: Place,
   signal: AbortSignal,
 ): Promise<Page | undefined> {
-  const origin = given === '*' ? service.origin : given;
+  const origin = siteOf(given);
   const moment = asOf !== undefined && { as_of: asOf };
   const url = origin + encodeURI(path).replaceAll('?', '%3F').replaceAll('#', '%23');
   // Browsers log each response with an error status, so the page is only requested if it exists.
@@ -69,7 +70,7 @@ function Content({ page, title, place }: { page: Page; title: string; place: Pla
   const { contentType, status, text } = page;
   if (status === 0) return <p class="note">{t.redirect}</p>;
   if (text === undefined) return <p class="note">{t.noText(contentType)}</p>;
-  const base = place.origin === '*' ? service.origin : place.origin;
+  const base = siteOf(place.origin);
   const html = contentType.includes('html')
     ? text
     : `<pre>${text.replaceAll('&', '&amp;').replaceAll('<', '&lt;')}</pre>`;

@@ -7,6 +7,20 @@ export function addressOf(rule: {
 }): string | undefined {
   const { origin, path } = rule;
   if (typeof path !== 'string' || !path.startsWith('/')) return undefined;
-  const start = typeof origin === 'string' && origin !== '*' ? origin : service.origin;
+  const start = siteOf(typeof origin === 'string' ? origin : '*');
   return start + encodeURI(path.replace(/\*$/, '')).replaceAll('?', '%3F').replaceAll('#', '%23');
+}
+
+/**
+ * A site of the origins of a rule: this one if it is one of them, else the first, of a wildcard
+ * that of `www`, which most hosts have.
+ */
+export function siteOf(origin: string): string {
+  const { origin: own } = service;
+  const isOwn = (one: string): boolean => {
+    const [start = '', end] = one.split('*');
+    return one === own || (end !== undefined && own.startsWith(start) && own.endsWith(end));
+  };
+  const all = origin.split(' ');
+  return all.some(isOwn) ? own : (all[0] ?? '').replace('*', 'www');
 }

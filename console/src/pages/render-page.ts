@@ -1,4 +1,5 @@
 import { call, fetchPage, service, type Json, type JsonObject } from '../api/api.ts';
+import { siteOf } from './address.ts';
 import { madeOf, withoutLoader } from '../components/framed-page.ts';
 import { previewInput, type VisitorInput } from '../components/visitor-fields.tsx';
 import { texts } from '../texts.ts';
@@ -105,7 +106,7 @@ async function genericPage(
     '<meta name="viewport" content="width=device-width, initial-scale=1">' +
     `<link rel="stylesheet" href="${css}"><main id="waymark"></main>`;
   if (typeof page !== 'string' || !page.startsWith('/')) return builtIn;
-  const place = { origin: origin === '*' ? service.origin : origin, path: page };
+  const place = { origin: siteOf(origin), path: page };
   const response = await fetchPage(place, { signal }).catch((error: unknown) => {
     if (signal.aborted) throw error;
     return undefined;
@@ -148,7 +149,7 @@ async function answerFor(
   { visitor, signal }: { readonly visitor: VisitorInput; readonly signal: AbortSignal },
 ): Promise<RenderAnswer | undefined> {
   const place = {
-    origin: origin === '*' ? service.origin : origin,
+    origin: siteOf(origin),
     path: path.replace(/\*$/, ''),
   };
   const answer = await call<RenderAnswer>(

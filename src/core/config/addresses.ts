@@ -1,4 +1,5 @@
 import { defaultPorts, parseOrigin, type Scheme } from '../values/network/authority.ts';
+import { parseOriginPattern } from '../values/network/origin-pattern.ts';
 import { parseAddress, parseCidr, type Cidr } from '../values/network/cidr.ts';
 import {
   parseUnixSocket,
@@ -85,6 +86,17 @@ export const origin: ValueParser<string> = (text) => {
   return value === undefined
     ? { refused: 'write an origin such as `https://www.example.com`, without a path' }
     : { value };
+};
+
+/**
+ * The origin of a section: that of one site, `https://*.example.com` for all subdomains of a host,
+ * or `*` for every one.
+ */
+export const originPattern: ValueParser<string> = (text) => {
+  const value = parseOriginPattern(text);
+  if (value !== undefined) return { value };
+  const forms = 'such as `https://www.example.com` or `https://*.example.com`';
+  return { refused: `write an origin ${forms}, without a path, or \`*\`` };
 };
 
 /**

@@ -1,3 +1,4 @@
+import { originRank } from '../values/network/origin-pattern.ts';
 import { resolve } from 'node:path';
 import { isUrl, type ListenAddress } from './addresses.ts';
 import type { JsonObject } from '../values/json/json.ts';
@@ -209,8 +210,7 @@ function mountsOf(
   }));
   return mounts.toSorted(
     (one, other) =>
-      Number(one.origin === '*') - Number(other.origin === '*') ||
-      other.path.length - one.path.length,
+      originRank(other.origin) - originRank(one.origin) || other.path.length - one.path.length,
   );
 }
 

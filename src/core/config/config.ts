@@ -1,3 +1,4 @@
+import { coversOrigin } from '../values/network/origin-pattern.ts';
 import type { JsonObject } from '../values/json/json.ts';
 import type { TableDefinition } from '../../modules/tables/table.ts';
 import type { ConfigProblem } from './problem.ts';
@@ -221,7 +222,7 @@ export function namesOrigin(
 ): boolean {
   if (origin === server.publicUrl) return true;
   const sections = [...disk, ...proxies, ...redirects, ...rewrites];
-  if (sections.some((one) => one.origin === origin)) return true;
+  if (sections.some((one) => one.origin !== '*' && coversOrigin(one.origin, origin))) return true;
   const { protocol, hostname, port } = new URL(origin);
   const isOverTls = protocol === 'https:';
   const listening = server.listen.some(

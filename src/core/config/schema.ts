@@ -22,6 +22,7 @@ import {
   nameServerText,
   natsServer,
   origin,
+  originPattern,
   privatePlace,
   questionUrl,
   serverName,
@@ -164,7 +165,7 @@ export const sections = {
     acme: single(yesNo, 'no'),
   },
   'disk.<name>': {
-    origin: single(wordOr('*', origin), '*'),
+    origin: single(originPattern, '*'),
     /** A canonical path prefix that ends in `/`. */
     path: single(mountPath, '/', { write: escapedPath }),
     root: single(anyText, '../site', { isPath: true }),

@@ -7,6 +7,7 @@ import {
   findExact,
   findWildcards,
   hasSegmentWildcards,
+  hasWildcardOrigins,
   roomFailure,
 } from '../../modules/rules/log/rule-index.ts';
 import { createRuleAssetReads, createRuleTimeReads } from '../../modules/rules/log/rule-lookups.ts';
@@ -142,7 +143,7 @@ function recordHistory(
 
 type PlaceReads = Pick<
   Reads,
-  'exactRules' | 'wildcardRules' | 'hasSegmentWildcards' | 'roomFailure'
+  'exactRules' | 'wildcardRules' | 'hasSegmentWildcards' | 'hasWildcardOrigins' | 'roomFailure'
 > &
   ReturnType<typeof createTreeReads> &
   ReturnType<typeof createRuleTimeReads> &
@@ -155,6 +156,7 @@ function createPlaceReads(databases: Databases): PlaceReads {
     exactRules: (origin, path) => findExact(databases, origin, path),
     wildcardRules: (origin, path, known) => findWildcards(databases, { origin, path }, known),
     hasSegmentWildcards: () => hasSegmentWildcards(databases),
+    hasWildcardOrigins: () => hasWildcardOrigins(databases),
     ...createTreeReads(databases),
     ...createRuleTimeReads(databases),
     ...createRuleAssetReads(databases),

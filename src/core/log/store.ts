@@ -206,6 +206,8 @@ export interface Reads extends TreeReads {
   ): Iterable<readonly Candidate[]>;
   /** Whether some rule has a `*` for a segment of its path. */
   hasSegmentWildcards(): boolean;
+  /** Whether some rule has an origin such as `https://*.example.com`. */
+  hasWildcardOrigins(): boolean;
   /**
    * The next time after another one at which a page rule begins or ceases to answer, in
    * milliseconds since 1970; undefined for none.
@@ -341,6 +343,8 @@ export interface Reads extends TreeReads {
   draftsIn(state: SiteDraft['state'], after?: string): Iterable<SiteDraft>;
   /** The records that an open draft changes, of one family after the other, by their ids. */
   draftRecords(draft: SiteDraft, after?: DraftedRecordName): Iterable<DraftedRecord>;
+  /** How many changes an open draft has of one record. */
+  draftChangesOf(draft: SiteDraft, id: string): number;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
 }

@@ -1,3 +1,4 @@
+import { isWildcardOrigin } from '../values/network/origin-pattern.ts';
 import { isBreadcrumbKey } from '../../modules/rules/rule.ts';
 import { Failure } from '../values/failure.ts';
 import { requestLineBytesMax } from '../http/limits.ts';
@@ -38,7 +39,7 @@ export function parsePlace({ origin, path, query = '' }: Place): RequestTarget {
 /** An origin in canonical form; throws `invalid` for anything else. */
 export function parseOrigin(text: string, field = 'origin'): string {
   const origin = parseRuleOrigin(text);
-  if (origin === undefined || origin === '*') {
+  if (origin === undefined || origin === '*' || isWildcardOrigin(origin)) {
     throw new Failure('invalid', `${field} must be scheme://host[:port], with http or https.`, {
       field,
     });

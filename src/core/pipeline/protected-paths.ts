@@ -1,3 +1,4 @@
+import { coversHost } from '../values/network/origin-pattern.ts';
 import { matchesPattern } from '../../modules/headers/response-headers.ts';
 import type { AccessConfig, DiskMount } from '../config/config.ts';
 import { createLruCache } from '../values/lru-cache.ts';
@@ -27,9 +28,11 @@ export function createProtectedPaths<T extends RulePaths>(
   const known = createLruCache<readonly T[]>(pathsRememberedMax);
   const find = (origin: string, path: string): readonly T[] => {
     const readings = readingsOf(path, mounts);
+    // Sources are often the same over http and https, and on every port.
+    const host = new URL(origin).hostname;
     return prepared
       .filter(({ rule, patterns }) => {
-        if (rule.origin !== '*' && hostOf(rule.origin) !== hostOf(origin)) return false;
+        if (!coversHost(rule.origin, host)) return false;
         // One page to sign in must not lead to another one, and back.
         if (rule.login !== undefined && logins.has(path)) return false;
         return (
@@ -53,11 +56,6 @@ export function createProtectedPaths<T extends RulePaths>(
 function patternOf(path: string): string {
   const text = looseText(path);
   return text.endsWith('/') ? `${text}*` : text;
-}
-
-/** Sources are often the same over http and https, and on every port. */
-function hostOf(origin: string): string {
-  return new URL(origin).hostname;
 }
 
 /** `/a/*` also covers `/a`, and `/a` covers `/a/`: many applications make no difference. */

@@ -1,5 +1,6 @@
+import { coversOrigin } from './network/origin-pattern.ts';
 import { hasWildcard } from './path.ts';
-import { matchingOrigin, type Rule } from '../../modules/rules/rule.ts';
+import { matchingOrigin, originsOf, type Rule } from '../../modules/rules/rule.ts';
 
 /**
  * The part of the site to which a key is bound (docs/design/failures.md#bound-keys): page rules and
@@ -7,7 +8,7 @@ import { matchingOrigin, type Rule } from '../../modules/rules/rule.ts';
  * all, `*` among the origins.
  */
 export interface Bounds {
-  /** In canonical form. */
+  /** In canonical form; `https://*.example.com` stands for all subdomains. */
   readonly origins?: readonly string[];
   /**
    * Canonical paths: one that ends with `/` stands for all below it, another one for itself, too.
@@ -24,9 +25,15 @@ export interface BoundedPlace {
 /** Whether all that a place covers is inside of bounds; without bounds, everything is. */
 export function isInside(bounds: Bounds | undefined, { origin, path }: BoundedPlace): boolean {
   if (bounds === undefined) return true;
-  const { origins, paths } = bounds;
-  if (origins !== undefined && !origins.includes(origin)) return false;
+  const { paths } = bounds;
+  if (!isOriginInside(bounds, origin)) return false;
   return paths === undefined || paths.some((one) => covers(one, path));
+}
+
+/** Whether all sites of an origin, or of several, are inside of bounds. */
+export function isOriginInside({ origins }: Bounds, origin: string): boolean {
+  if (origins === undefined) return true;
+  return originsOf(origin).every((own) => origins.some((one) => coversOrigin(one, own)));
 }
 
 /** Whether a page rule is inside of bounds: one whose origin waits has no origin. */

@@ -1,3 +1,4 @@
+import { coversHost } from '../../core/values/network/origin-pattern.ts';
 import type { X509Certificate } from 'node:crypto';
 import { type SecureContext, type TLSSocket, createSecureContext } from 'node:tls';
 import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
@@ -124,9 +125,7 @@ export class ClientAuthorities {
   }
 
   #authorityOf(host: string): Authority | undefined {
-    const isOf = ({ origin }: CertificateRule): boolean =>
-      origin === '*' || new URL(origin).hostname === host;
-    const file = this.#rules.find(isOf)?.clientCertificate;
+    const file = this.#rules.find(({ origin }) => coversHost(origin, host))?.clientCertificate;
     return file === undefined ? undefined : this.#authorities.get(file);
   }
 

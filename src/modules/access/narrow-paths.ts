@@ -1,3 +1,4 @@
+import { coversOrigin } from '../../core/values/network/origin-pattern.ts';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccessConfig, Config } from '../../core/config/config.ts';
@@ -42,7 +43,7 @@ function partBelow(
   }: { readonly path: string; readonly origin: string; readonly title: string },
 ): string | undefined {
   const isSameSite = (one: { readonly origin: string }): boolean =>
-    origin === '*' || one.origin === '*' || one.origin === origin;
+    coversOrigin(origin, one.origin) || coversOrigin(one.origin, origin);
   const isBelow = (one: string): boolean => one.startsWith(`${path}/`);
   const mounts = disk.filter(isSameSite);
   const folder = mounts.find((one) => path.startsWith(one.path) && isFolder(one, path));

@@ -1,4 +1,5 @@
-import { cidr, origin, sitePath, unixUrl } from '../../core/config/addresses.ts';
+import { sampleOrigin, sharesHost } from '../../core/values/network/origin-pattern.ts';
+import { cidr, originPattern, sitePath, unixUrl } from '../../core/config/addresses.ts';
 import { fieldName } from '../../core/config/headers.ts';
 import {
   type KeyText,
@@ -48,7 +49,7 @@ const copiedField: ValueParser<string> = (text) => {
 
 /** The keys of `[access.<name>]`. */
 export const accessKeys = {
-  origin: single(wordOr('*', origin), '*'),
+  origin: single(originPattern, '*'),
   path: list(pathPattern, '/*'),
   except: list(pathPattern, ''),
   allow: list(cidr, ''),
@@ -75,7 +76,8 @@ export const accessKeys = {
 export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
   origin: {
     about:
-      'The origin whose host is protected, with any scheme and port; `*` for every origin. What ' +
+      'The origin whose host is protected, with any scheme and port; `https://*.example.com` for ' +
+      'all subdomains, `*` for every origin. What ' +
       'answers under other names as well is not protected there.',
     example: 'https://staff.example.com',
   },
@@ -287,14 +289,14 @@ function certificateProblems({ access }: Surroundings): readonly LineProblem[] {
       if (names.length === 0) return [];
       return problem('certificate_names', '`certificate_names` needs `client_certificate`');
     }
-    if (isAddress.test(hostOf(values.origin))) {
+    if (isAddress.test(new URL(sampleOrigin(values.origin)).hostname)) {
       const why = 'a handshake names no address, so it asks for no certificate';
       return problem('origin', `${why}: write the name of a host`);
     }
     const other = access.slice(0, at).find((earlier) => {
       const { client_certificate: its, origin: place } = earlier.values;
       if (its === undefined || its === file) return false;
-      return [place, values.origin].includes('*') || hostOf(place) === hostOf(values.origin);
+      return sharesHost(place, values.origin);
     });
     if (other === undefined) return [];
     const advice = 'put the certificates of both into one file, or name other origins';
@@ -305,8 +307,3 @@ function certificateProblems({ access }: Surroundings): readonly LineProblem[] {
 
 /** The host of a URL that is an address of IPv4 or IPv6. */
 const isAddress = /^[\d.]+$|^\[/;
-
-/** The host of an origin; empty for every origin. */
-function hostOf(place: string): string {
-  return place === '*' ? '' : new URL(place).hostname;
-}

@@ -1,9 +1,9 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Store } from '../../core/log/store.ts';
 import { vkCharactersMax } from '../../core/operations/limits.ts';
 import { type Call, defineOperation } from '../../core/operations/operation.ts';
 import { problemsMember } from '../../core/operations/problems.ts';
 import { preferMember, vkMember } from '../../core/operations/records/schema.ts';
+import { turnsOf } from '../../core/operations/turns.ts';
 import { Failure, type Problem } from '../../core/values/failure.ts';
 import type { Json } from '../../core/values/json/json.ts';
 import { type ShadowParts, shadowProblems } from '../rules/operations/shadows.ts';
@@ -15,9 +15,6 @@ const batchVkCharactersMax = 240;
 
 /** Page rules of a batch that are compared with the files of the site. */
 const batchRulesComparedMax = 1_000;
-
-/** How many of them in one turn of the event loop. */
-const rulesComparedPerTurn = 20;
 
 /** The parts that the operation needs. */
 interface BatchParts extends Pick<ShadowParts, 'site'> {
@@ -143,6 +140,8 @@ export const batch = defineOperation({
   run:
     ({ store, site, batchInThread }: BatchParts) =>
     async ({ operations, dry = false }, call) => {
+      // Many megabytes become a text for the thread.
+      await turnsOf(call).next();
       const request = requestOf(operations, dry, call);
       const { report, seq } = await batchInThread(request);
       store.refresh();
@@ -192,6 +191,7 @@ async function withShadows(
   call: Call,
 ): Promise<readonly BatchResult[]> {
   const shown: BatchResult[] = [];
+  const turns = turnsOf(call);
   let compared = 0;
   for (const result of results) {
     const { a, id } = result;
@@ -203,10 +203,10 @@ async function withShadows(
       continue;
     }
     compared += 1;
+    if (turns.isOver()) await turns.next();
     const problems = [...otherProblems(result), ...shadowProblems(parts, rule, call)];
     const { problems: _problems, ...rest } = result;
     shown.push(problems.length === 0 ? rest : { ...rest, problems });
-    if (compared % rulesComparedPerTurn === 0) await nextTurn();
   }
   return shown;
 }

@@ -24,6 +24,12 @@ export const batchNames = [
   'svc1.event.insert',
 ] as const;
 
+/**
+ * How long the operations of one batch may take: until they end, every other write of the folder
+ * waits.
+ */
+const batchMsMax = 20_000;
+
 /** A batch as data, which another thread can run. */
 export interface BatchRequest {
   /** The JSON of its operations. */
@@ -77,18 +83,19 @@ interface BatchedOperation {
 
 /**
  * Runs a batch in a thread that does nothing else. `bind` gives the operations of batchNames the
- * store that they write to. Rejects with the failure of the first operation that fails; a dry run
- * reports it.
+ * store that they write to. Rejects with the failure of the first operation that fails, which a dry
+ * run reports; with `too_large` after batchMsMax, by a clock in milliseconds.
  */
 export async function runBatch(
   store: Store,
   request: BatchRequest,
   bind: (store: Store) => readonly Operation[],
+  clockMs: () => number = () => performance.now(),
 ): Promise<BatchReport> {
   const operations = parseJson(request.operations) as readonly BatchedOperation[];
   const { dry } = request;
   const { result, seqOf } = await store.together(
-    (inside) => runAll(inside, { request, operations, bind }),
+    (inside) => runAll(inside, { request, operations, bind, clockMs }),
     () => !dry,
   );
   const results = result.results.map((one) =>
@@ -112,13 +119,16 @@ async function runAll(
     request,
     operations,
     bind,
+    clockMs,
   }: {
     readonly request: BatchRequest;
     readonly operations: readonly BatchedOperation[];
     readonly bind: (store: Store) => readonly Operation[];
+    readonly clockMs: () => number;
   },
 ): Promise<Whole> {
   const { draft, dry } = request;
+  const endMs = clockMs() + batchMsMax;
   const recorder = recordingStore(inside);
   const target =
     draft === undefined
@@ -128,6 +138,7 @@ async function runAll(
   const results: BatchResult[] = [];
   for (const [index, operation] of operations.entries()) {
     recorder.clear();
+    if (clockMs() > endMs) throw tooSlow(index);
     try {
       const outcome = await runOne(execute, { request, operation, index });
       results.push({ a: operation.a, ...outcome, changed: changedBy(recorder.drafts()) });
@@ -139,6 +150,14 @@ async function runAll(
   }
   requireWholeRepeat(target, request, results);
   return { results, lastSeq: recorder.lastSeq() };
+}
+
+/** The failure of a batch that has used up its time. */
+function tooSlow(done: number): Failure {
+  const message =
+    `The first ${done} operations took ${batchMsMax / 1_000} seconds, in which no other write ` +
+    'was possible. Nothing was written: send them as several batches.';
+  return new Failure('too_large', message, { field: 'operations' });
 }
 
 function executeFor(operations: readonly Operation[]): Execute {
@@ -255,12 +274,12 @@ function changedBy([first]: readonly LoggedDraft[]): readonly string[] {
 function placed(failure: Failure, a: string, index: number): Failure {
   const { code, field, message } = failure;
   if (code === 'internal' || code === 'storage_full') return failure;
+  const said = `Operation ${index} (${a}): ${message}`;
+  // All operations are in the draft of the batch.
+  if (field === 'draft') return failure.at(said, field);
   const inside = field === undefined || field === 'vk' ? field : `v.${field}`;
   const place = `operations.${index}`;
-  return failure.at(
-    `Operation ${index} (${a}): ${message}`,
-    inside === undefined ? place : `${place}.${inside}`,
-  );
+  return failure.at(said, inside === undefined ? place : `${place}.${inside}`);
 }
 
 function errorOf({ code, message, field }: Failure): NonNullable<BatchResult['error']> {

@@ -145,12 +145,13 @@ async function resolutionAnswer(
 
 function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit {
   requireBreadcrumbKey(k);
+  const where = { origin: origin === undefined ? call.origin : parseOrigin(origin) };
   return {
     key: k,
-    origin: origin === undefined ? call.origin : parseOrigin(origin),
+    ...where,
     query: parseQueryText(query ?? ''),
     fields: call.fields,
     visitor: call.visitor,
-    client: clientOf(call),
+    client: clientOf(call, where),
   };
 }

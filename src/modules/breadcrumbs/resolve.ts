@@ -9,7 +9,12 @@ import {
 } from '../../core/pipeline/conditions/when.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { capturedPart, isWildcardPath } from '../../core/values/path.ts';
-import { type CandidateReads, candidatesFor, sortByPrecedence } from '../rules/matcher.ts';
+import {
+  type CandidateReads,
+  candidatesFor,
+  ownersOf,
+  sortByPrecedence,
+} from '../rules/matcher.ts';
 import type { Candidate, Resolution, StoredRule } from '../rules/rule.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
 import {
@@ -142,7 +147,7 @@ export function breadcrumbCandidates(
 ): readonly Candidate[] {
   const candidates = key.startsWith('/')
     ? candidatesFor(reads, { origin, path: key })
-    : rulesOfKey(reads, origin, key).concat(rulesOfKey(reads, '*', key));
+    : ownersOf(reads, origin).flatMap((owner) => rulesOfKey(reads, owner, key));
   return sortByPrecedence(
     candidates.filter(({ kind }) => kind === 'resolve'),
     fields,

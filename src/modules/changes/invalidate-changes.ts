@@ -22,7 +22,7 @@ import {
 } from '../../core/operations/records/revert.ts';
 import { vkMember } from '../../core/operations/records/schema.ts';
 import { Failure } from '../../core/values/failure.ts';
-import { hasScope } from '../../core/values/key.ts';
+import { canWrite, hasScope } from '../../core/values/key.ts';
 import { ruleFamily } from '../rules/operations/rule-family.ts';
 import { tableFamily } from '../tables/operations/table-family.ts';
 import { rowFamily } from '../tables/rows/row-family.ts';
@@ -87,14 +87,14 @@ export const invalidateChanges = defineOperation({
   run: (parts: UndoParts) => async (v, call) => {
     const { store } = parts;
     const { txn, except, confirm } = v;
-    const { bounds, keyId } = call.caller;
-    if (keyId === undefined) throw withoutKey();
+    const { bounds } = call.caller;
+    requireWriting(call);
     const seqs = store.txnSeqs(txn);
     if (seqs === undefined) throw noSuchTransaction();
     const by = authorOf(call);
     const request: RevertRequest = {
       selection: {
-        families: revertedFamilies.map(({ name }) => name),
+        families: familiesFor(call),
         ...{ id: undefined, txn, by: undefined, seqs },
         ...(except !== undefined && { except }),
         ...(bounds && { within: { userinterface: { bounds: bounds as JsonObject } } }),
@@ -117,6 +117,12 @@ export const invalidateChanges = defineOperation({
   },
 });
 
+/** Keys are for people: no automated tool revokes one. */
+function familiesFor({ via }: Call): RevertRequest['selection']['families'] {
+  const names = revertedFamilies.map(({ name }) => name);
+  return via === undefined ? names : names.filter((name) => name !== 'key');
+}
+
 /** The rights of a caller: in a draft, the scope `draft` is enough where `design` is needed. */
 function writerOf({ caller, draft }: Call): RevertReader {
   const { scopes, ...others } = revertReader(caller);
@@ -124,9 +130,16 @@ function writerOf({ caller, draft }: Call): RevertReader {
   return { ...others, scopes: mayDesign ? new Set([...scopes, 'design'] as const) : scopes };
 }
 
-function withoutKey(): Failure {
-  const message = 'svc1.change.invalidate needs an API key: send it as apikey or as bearer token.';
-  return new Failure('unauthenticated', message);
+/** Throws `unauthenticated` or `forbidden` for a caller who may write nothing at all. */
+function requireWriting({ caller }: Call): void {
+  if (caller.keyId === undefined) {
+    const how = 'svc1.change.invalidate needs an API key: send it as apikey or as bearer token.';
+    throw new Failure('unauthenticated', how);
+  }
+  if (canWrite(caller)) return;
+  const message =
+    'This key may change nothing. Use one with the scopes for what the transaction has changed.';
+  throw new Failure('forbidden', message, { field: 'txn' });
 }
 
 function noSuchTransaction(): Failure {

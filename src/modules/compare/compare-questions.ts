@@ -1,3 +1,5 @@
+import { originsOf } from '../rules/rule.ts';
+import { originAt } from '../../core/values/network/origin-pattern.ts';
 import { comparedUrlsMax } from './comparison.ts';
 import type { WorkTurns } from '../../core/fair/turns.ts';
 import { readContent } from '../../core/http/content/content.ts';
@@ -139,7 +141,7 @@ function questionOf(
   { origin, caller }: Asked,
 ): Question | undefined {
   if (typeof path !== 'string' || hasWildcard(path)) return undefined;
-  const at = own === '*' || typeof own !== 'string' ? origin : own;
+  const at = typeof own === 'string' ? originAt(originsOf(own), origin) : origin;
   if (kind === 'resolve' && !path.startsWith('/')) {
     const question = { key: path, origin: at };
     return isInside(caller.bounds, placeOf(question)) ? question : undefined;

@@ -119,6 +119,23 @@ function ownPath(query: string): string | undefined {
   return origin === here && !pathname.startsWith('//') ? pathname + search : undefined;
 }
 
+/** What a browser asks for to run it (Fetch, request destination). */
+const code: ReadonlySet<string> = new Set([
+  ...['script', 'worker', 'sharedworker', 'serviceworker', 'audioworklet', 'paintworklet', 'xslt'],
+]);
+
+/**
+ * Whether a request is for code, while the preview has pages of others than designers. These run no
+ * scripts: it is a page of the live site that asks, in another tab, or a worker of it, so it gets
+ * that of the live site.
+ */
+export function isCodeOfOthers(
+  { isTrusted }: Pick<DraftSite, 'isTrusted'>,
+  fields: Fields,
+): boolean {
+  return !isTrusted && code.has(fields['sec-fetch-dest'] ?? '');
+}
+
 /** Fields with which a client might get less than the whole page, or a coding of it. */
 const partial = [
   ...['accept-encoding', 'range', 'if-range'],

@@ -1,3 +1,4 @@
+import { coversOrigin } from '../../core/values/network/origin-pattern.ts';
 import type { DiskMount } from '../../core/config/config.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import type { MountLoss } from '../../core/pipeline/explanation.ts';
@@ -73,7 +74,7 @@ export function mountMismatch(
   { origin, path: prefix }: DiskMount,
   request: Pick<MountRequest, 'origin' | 'path'>,
 ): 'other_origin' | 'other_path' | undefined {
-  if (origin !== '*' && origin !== request.origin) return 'other_origin';
+  if (!coversOrigin(origin, request.origin)) return 'other_origin';
   const { path } = request;
   if (path.startsWith(prefix)) return undefined;
   if (path.length === prefix.length - 1 && prefix.startsWith(path)) return undefined;

@@ -1,3 +1,4 @@
+import { coversOrigin } from '../../core/values/network/origin-pattern.ts';
 import {
   type TemplateRequest,
   isSameForUrl,
@@ -233,7 +234,7 @@ function compileRule({ origin, paths, hasPlaceholders = false, source }: HeaderR
   });
   return (of, request) =>
     (source === undefined || source === of) &&
-    (origin === '*' || origin === request.origin) &&
+    coversOrigin(origin, request.origin) &&
     (isOfAll || matchers.some((matches) => matches(request.path)));
 }
 

@@ -1,4 +1,4 @@
-import { origin } from '../../core/config/addresses.ts';
+import { originPattern } from '../../core/config/addresses.ts';
 import {
   type KeyText,
   type ParsedKeys,
@@ -7,7 +7,7 @@ import {
   single,
 } from '../../core/config/ini-key.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
-import { type ValueParser, choice, wordOr } from '../../core/config/values.ts';
+import { type ValueParser, choice } from '../../core/config/values.ts';
 import type { ParsedTemplates } from './header-lines.ts';
 
 /** A path in which each `*` stands for any text, such as `/assets/*` or `*.js`. */
@@ -18,7 +18,7 @@ export const pathPattern: ValueParser<string> = (value) =>
 
 /** The keys of `[headers.<name>]`; its other lines are header fields. */
 export const headersKeys = {
-  origin: single(wordOr('*', origin), '*'),
+  origin: single(originPattern, '*'),
   path: list(pathPattern, '/*'),
   security: optional(choice('strict')),
 };
@@ -26,7 +26,9 @@ export const headersKeys = {
 /** What the reference says about each key. */
 export const headersTexts: Readonly<Record<keyof typeof headersKeys, KeyText>> = {
   origin: {
-    about: 'The origin whose answers get the fields; `*` for every origin.',
+    about:
+      'The origin whose answers get the fields; `https://*.example.com` for all ' +
+      'subdomains, `*` for every origin.',
     example: 'https://www.example.com',
   },
   path: {

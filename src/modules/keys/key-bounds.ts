@@ -1,4 +1,4 @@
-import { parseOrigin } from '../../core/operations/place.ts';
+import { parseOriginPattern } from '../../core/values/network/origin-pattern.ts';
 import type { Bounds } from '../../core/values/bounds.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { type Scope, boundScopes } from '../../core/values/key.ts';
@@ -18,7 +18,9 @@ export const boundsInput = {
     ...list,
     maxItems: boundOriginsMax,
     items: { ...text, maxLength: originBytesMax },
-    description: 'Binds the key to page rules of these origins.',
+    description:
+      'Binds the key to page rules of these origins; https://*.example.com stands for all ' +
+      'subdomains of example.com.',
   },
   paths: {
     ...list,
@@ -52,9 +54,19 @@ export function parseBounds({ origins, paths }: Bounds, scopes: readonly Scope[]
     );
   }
   return {
-    ...(origins && { origins: [...new Set(origins.map((one) => parseOrigin(one, 'origins')))] }),
+    ...(origins && { origins: [...new Set(origins.map(boundOrigin))] }),
     ...(paths && { paths: [...new Set(paths.map(parseBoundPath))] }),
   };
+}
+
+function boundOrigin(given: string): string {
+  const origin = parseOriginPattern(given.replace(/\/$/, ''));
+  if (origin !== undefined && origin !== '*') return origin;
+  throw new Failure(
+    'invalid',
+    'origins must be scheme://host[:port], with http or https, or https://*.example.com.',
+    { field: 'origins' },
+  );
 }
 
 function parseBoundPath(given: string): string {

@@ -1,4 +1,4 @@
-import { mountPath, origin, unixUrl } from '../../core/config/addresses.ts';
+import { mountPath, originPattern, unixUrl } from '../../core/config/addresses.ts';
 import { lineWords } from '../../core/config/include.ts';
 import {
   type KeyText,
@@ -81,7 +81,7 @@ const checkPath: ValueParser<string> = (value) =>
 
 /** The keys of `[proxy.<name>]`: an application behind Waymark. */
 export const proxyKeys = {
-  origin: single(wordOr('*', origin), '*'),
+  origin: single(originPattern, '*'),
   /** A canonical path prefix that ends in `/`. */
   path: single(proxyPath, '/', { write: escapedPath }),
   /** The URLs of the application's servers. */
@@ -115,7 +115,9 @@ export const proxyKeys = {
 /** What the reference says about each key. */
 export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
   origin: {
-    about: 'The origin that the application answers for; `*` for every origin.',
+    about:
+      'The origin that the application answers for; `https://*.example.com` for all ' +
+      'subdomains, `*` for every origin.',
     example: 'https://www.example.com',
   },
   path: {

@@ -1,4 +1,4 @@
-import { cidr, origin } from '../../core/config/addresses.ts';
+import { cidr, originPattern } from '../../core/config/addresses.ts';
 import { fieldName } from '../../core/config/headers.ts';
 import {
   type KeyText,
@@ -8,7 +8,7 @@ import {
   single,
 } from '../../core/config/ini-key.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
-import { type ValueParser, wholeNumber, wordOr } from '../../core/config/values.ts';
+import { type ValueParser, wholeNumber } from '../../core/config/values.ts';
 import { pathPattern } from '../headers/section.ts';
 import { providerNames } from '../login/section.ts';
 
@@ -49,7 +49,7 @@ const counted: ValueParser<string> = (text) => {
 
 /** The keys of `[rate.<name>]`. */
 export const rateKeys = {
-  origin: single(wordOr('*', origin), '*'),
+  origin: single(originPattern, '*'),
   path: list(pathPattern, '/*'),
   except: list(pathPattern, ''),
   rate: optional(requestRate, {
@@ -64,7 +64,9 @@ export const rateKeys = {
 /** What the reference says about each key. */
 export const rateTexts: Readonly<Record<keyof typeof rateKeys, KeyText>> = {
   origin: {
-    about: 'The origin whose host is limited, with any scheme and port; `*` for every origin.',
+    about:
+      'The origin whose host is limited, with any scheme and port; `https://*.example.com` ' +
+      'for all subdomains, `*` for every origin.',
     example: 'https://www.example.com',
   },
   path: {

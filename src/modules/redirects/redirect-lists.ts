@@ -1,3 +1,4 @@
+import { coversOrigin } from '../../core/values/network/origin-pattern.ts';
 import type { DiskMount, RedirectConfig } from '../../core/config/config.ts';
 import { parseRedirectLines, type RedirectLine } from './redirect-lines.ts';
 import { createRedirectTable } from './redirect-table.ts';
@@ -45,7 +46,7 @@ export function configuredRedirects(config: RedirectConfig): RedirectsOfSite {
   const shown = config.match ?? path;
   const place = { ...everyone, named, origin, path: shown, status };
   const applies = (target: RequestTarget): boolean =>
-    (origin === '*' || origin === target.origin) &&
+    coversOrigin(origin, target.origin) &&
     (path.endsWith('*') ? target.path.startsWith(path.slice(0, -1)) : target.path === path);
   if (to !== undefined) {
     const pattern = config.match === undefined ? undefined : pathPattern(config.match);

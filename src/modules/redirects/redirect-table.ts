@@ -1,4 +1,9 @@
 import {
+  isWildcardOrigin,
+  patternsOver,
+  sampleOrigin,
+} from '../../core/values/network/origin-pattern.ts';
+import {
   asQueryValue,
   canonicalPath,
   escapedPath,
@@ -54,11 +59,12 @@ export function createRedirectTable(lines: readonly RedirectLine[]): RedirectTab
       : patternLines(rootOf(roots, origin), segments);
     append(place, line, at);
   }
+  const hasWildcards = lines.some(({ origin }) => isWildcardOrigin(origin));
   const find = ({ origin, path, query }: RequestTarget): Iterable<number> => {
     const segments = segmentsOf(path);
     const whole = `/${segments.join('/')}`;
     const places: PathLines[] = [];
-    for (const place of ['*', origin]) {
+    for (const place of hasWildcards ? patternsOver(origin) : ['*', origin]) {
       const ofPath = exact.get(exactKey(place, whole));
       if (ofPath !== undefined) places.push(ofPath);
       const root = roots.get(place);
@@ -250,13 +256,15 @@ export async function redirectCircles(
   const always = lines.filter((one) => one.countries.length === 0 && one.languages.length === 0);
   const table = createRedirectTable(always);
   const origins = new Set(always.map(({ origin }) => origin));
+  const isNamed = (origin: string): boolean =>
+    patternsOver(origin).some((one) => one !== '*' && origins.has(one));
   const first = (target: RequestTarget) => table.matches(target).next().value ?? undefined;
   /** The line that answers for the target of another, and the request for it. */
   const next = ({ line, location }: RedirectMatch, { origin }: RequestTarget) => {
     if (line.status < 300 || line.status > 399) return undefined;
     if (plainPath.test(location)) return targetAt(origin, location);
     const url = URL.parse(location, origin);
-    if (url === null || (url.origin !== origin && !origins.has(url.origin))) return undefined;
+    if (url === null || (url.origin !== origin && !isNamed(url.origin))) return undefined;
     return targetAt(url.origin, url.pathname, url.search.slice(1));
   };
   const done = new Set<RedirectLine>();
@@ -291,6 +299,5 @@ function targetAt(origin: string, encoded: string, query = ''): RequestTarget | 
 function sampleOf({ origin, path, parameters }: RedirectLine): RequestTarget | undefined {
   const segments = segmentsOf(path).map((one) => (one === '*' || isPlaceholder(one) ? 'x' : one));
   const query = parameters.map(({ name, value = 'x' }) => `${name}=${value}`).join('&');
-  const from = origin === '*' ? 'http://any.invalid' : origin;
-  return targetAt(from, escapedPath(`/${segments.join('/')}`), query);
+  return targetAt(sampleOrigin(origin), escapedPath(`/${segments.join('/')}`), query);
 }

@@ -1,3 +1,4 @@
+import { coversOrigin } from '../../core/values/network/origin-pattern.ts';
 import { asQueryValue, encodePath, sentAfter, sentUrlOf } from '../../core/values/path.ts';
 import { authorityOf } from '../../core/http/field-template.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
@@ -30,7 +31,7 @@ function matchRedirect(
   { origin, path, pattern }: Pick<RedirectRule, 'origin' | 'path' | 'pattern'>,
   target: RequestTarget,
 ): RedirectValues | undefined {
-  if (origin !== '*' && origin !== target.origin) return undefined;
+  if (!coversOrigin(origin, target.origin)) return undefined;
   if (pattern !== undefined) {
     const groups = pattern.exec(target.path);
     return groups === null ? undefined : { splat: '', groups };

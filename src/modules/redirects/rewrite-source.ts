@@ -1,3 +1,4 @@
+import { coversOrigin } from '../../core/values/network/origin-pattern.ts';
 import type { RewriteConfig } from '../../core/config/config.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
 import type { CandidateExplanation } from '../../core/pipeline/explanation.ts';
@@ -28,7 +29,7 @@ export function createRewriter(rewrites: readonly RewriteConfig[]): Rewriter {
     const { origin, match } = config;
     const pattern = pathPattern(match);
     const groupsOf = (request: RequestTarget): readonly (string | undefined)[] | null =>
-      origin === '*' || origin === request.origin ? pattern.exec(request.path) : null;
+      coversOrigin(origin, request.origin) ? pattern.exec(request.path) : null;
     return { config, groupsOf };
   });
   return {

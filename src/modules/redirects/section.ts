@@ -1,7 +1,8 @@
-import { origin, sitePath } from '../../core/config/addresses.ts';
+import { patternsOver, sampleOrigin } from '../../core/values/network/origin-pattern.ts';
+import { originPattern, sitePath } from '../../core/config/addresses.ts';
 import { type KeyText, type ParsedKeys, optional, single } from '../../core/config/ini-key.ts';
 import { type LineProblem, quoted } from '../../core/config/problem.ts';
-import { type ValueParser, anyText, choice, wordOr } from '../../core/config/values.ts';
+import { type ValueParser, anyText, choice } from '../../core/config/values.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
 import type { Steps } from '../../core/fair/turns.ts';
 import { linearPattern, pathPattern } from '../../core/values/linear-pattern.ts';
@@ -32,7 +33,7 @@ const rewriteTarget: ValueParser<string> = (text) => {
 
 /** The keys of `[rewrite.<name>]`. */
 export const rewriteKeys = {
-  origin: single(wordOr('*', origin), '*'),
+  origin: single(originPattern, '*'),
   match: optional(pathExpression),
   to: optional(rewriteTarget),
 };
@@ -40,7 +41,9 @@ export const rewriteKeys = {
 /** What the reference says about each key. */
 export const rewriteTexts: Readonly<Record<keyof typeof rewriteKeys, KeyText>> = {
   origin: {
-    about: 'The origin whose requests are rewritten; `*` for every origin.',
+    about:
+      'The origin whose requests are rewritten; `https://*.example.com` for all ' +
+      'subdomains, `*` for every origin.',
     example: 'https://www.example.com',
   },
   match: {
@@ -89,7 +92,7 @@ const names: ReadonlySet<string> = new Set(['splat', 'path', 'query', 'host']);
 
 /** The keys of `[redirect.<name>]`. */
 export const redirectKeys = {
-  origin: single(wordOr('*', origin), '*'),
+  origin: single(originPattern, '*'),
   path: single(redirectPath, '/*', { write: (path: string) => writtenPath(path) }),
   /** A regular expression for the path, in place of `path`. */
   match: optional(pathExpression),
@@ -109,7 +112,9 @@ function writtenPath(path: string): string {
 /** What the reference says about each key. */
 export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>> = {
   origin: {
-    about: 'The origin whose requests are redirected; `*` for every origin.',
+    about:
+      'The origin whose requests are redirected; `https://*.example.com` for all ' +
+      'subdomains, `*` for every origin.',
     example: 'https://www.example.com',
   },
   path: {
@@ -254,7 +259,7 @@ function indexRedirects(redirects: readonly ParsedRedirect[]): RedirectIndex {
     comparisonsLeft: comparedRedirectsMax,
     at({ origin, path }) {
       const lists: (readonly IndexedRedirect[])[] = [];
-      for (const paths of [byPath.get('*'), byPath.get(origin)]) {
+      for (const paths of patternsOver(origin).map((one) => byPath.get(one))) {
         if (paths === undefined) continue;
         lists.push(paths.get(undefined) ?? [], paths.get(path) ?? []);
         for (let end = 0; end <= path.length; end += 1) {
@@ -310,7 +315,10 @@ function* circleFrom(
     if (hop > 0) passed.push(`[redirect.${next.redirect.name}]`);
     const url = URL.parse(next.location, place.origin);
     // Whether this server answers for another origin is only known if a redirect names it.
-    const isOwn = url?.origin === place.origin || (url !== null && index.origins.has(url.origin));
+    const isOwn =
+      url?.origin === place.origin ||
+      (url !== null &&
+        patternsOver(url.origin).some((one) => one !== '*' && index.origins.has(one)));
     place = url === null || !isOwn ? undefined : placeAt(url.origin, url.pathname);
   }
   for (const name of places) index.ends.add(name);
@@ -319,7 +327,7 @@ function* circleFrom(
 
 /** A place at which a redirect applies. */
 function firstPlace({ values }: ParsedRedirect): RequestTarget | undefined {
-  const origin = values.origin === '*' ? 'http://any.invalid' : values.origin;
+  const origin = sampleOrigin(values.origin);
   if (values.match === undefined) {
     return placeAt(origin, escapedPath(values.path.replace(/\*$/, 'x')));
   }
@@ -350,7 +358,7 @@ function* redirectAt(
 function leadsToSelf(redirect: ParsedRedirect): boolean {
   const { path, match, origin: own } = redirect.values;
   if (match !== undefined || path.endsWith('*')) return false;
-  const place = placeAt(own === '*' ? 'http://any.invalid' : own, escapedPath(path));
+  const place = placeAt(sampleOrigin(own), escapedPath(path));
   return place !== undefined && locationOf(redirect, place) === undefined;
 }
 

@@ -1,3 +1,4 @@
+import { isWildcardOrigin } from '../../core/values/network/origin-pattern.ts';
 import type { Candidate, Rule, StoredRule } from './rule.ts';
 import type { CandidateReads } from './matcher.ts';
 import type { RuleReader } from './valid-rules.ts';
@@ -15,7 +16,9 @@ export function withConfiguredRules(rules: RuleReader, added: readonly Rule[]): 
     added.toSorted((one, other) => other.path.length - one.path.length).map(candidateOf),
     ({ origin }) => origin,
   );
+  const addsWildcard = added.some(({ origin }) => isWildcardOrigin(origin));
   const withAdded = (reads: CandidateReads): CandidateReads => ({
+    hasWildcardOrigins: () => addsWildcard || (reads.hasWildcardOrigins?.() ?? true),
     exactRules: (origin, path) => reads.exactRules(origin, path),
     wildcardRules(origin, path) {
       const stored = reads.wildcardRules(origin, path);

@@ -1,3 +1,4 @@
+import { originRank, patternsOver } from '../../core/values/network/origin-pattern.ts';
 import {
   languagePreference,
   type LanguagePreference,
@@ -12,6 +13,8 @@ export interface CandidateReads {
   exactRules(origin: string, path: string): readonly Candidate[];
   /** The rules of each wildcard, in the order of wildcardRank. */
   wildcardRules(origin: string, path: string): Iterable<readonly Candidate[]>;
+  /** False if no rule has an origin such as `https://*.example.com`; by default, some may. */
+  hasWildcardOrigins?(): boolean;
 }
 
 /** A criterion that rules are compared by. */
@@ -38,8 +41,10 @@ const criteria: readonly Criterion[] = [
   },
   {
     code: 'any_origin',
-    merit: ({ origin }) => (origin === '*' ? 0 : 1),
-    says: (_, winner) => `It applies to every origin; another rule applies to ${winner.origin}.`,
+    merit: ({ origin }) => originRank(origin),
+    says: (loser, winner) =>
+      `It applies to ${loser.origin === '*' ? 'every origin' : loser.origin}; another rule ` +
+      `applies to ${winner.origin}.`,
   },
   {
     code: 'wildcard',
@@ -87,12 +92,17 @@ interface RuleAddress {
   readonly path: string;
 }
 
+/** The origins of the rules that may match one, the best first. */
+export function ownersOf(reads: CandidateReads, origin: string): readonly string[] {
+  return reads.hasWildcardOrigins?.() === false ? [origin, '*'] : patternsOver(origin);
+}
+
 /** The rules that match an origin and path (docs/design/page-rules.md#matching), unordered. */
 export function candidatesFor(
   reads: CandidateReads,
   { origin, path }: RuleAddress,
 ): readonly Candidate[] {
-  return [origin, '*'].flatMap((owner) => [
+  return ownersOf(reads, origin).flatMap((owner) => [
     ...reads.exactRules(owner, path),
     ...[...reads.wildcardRules(owner, path)].flat(),
   ]);
@@ -109,7 +119,7 @@ export function possibleWinners(
   counts: (rule: Candidate) => boolean,
 ): readonly Candidate[] {
   let found: readonly Candidate[] = [];
-  for (const owner of [origin, '*']) {
+  for (const owner of ownersOf(reads, origin)) {
     found = joined(found, reads.exactRules(owner, path).filter(counts));
     if (isDecided(found)) return found;
     for (const group of reads.wildcardRules(owner, path)) {

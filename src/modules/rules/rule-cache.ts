@@ -24,6 +24,8 @@ export interface RuleStore extends CandidateReads {
   ): Iterable<readonly Candidate[]>;
   /** Whether some rule has a `*` for a segment: otherwise, no request looks for one. */
   hasSegmentWildcards(): boolean;
+  /** Whether some rule has an origin such as `https://*.example.com`. */
+  hasWildcardOrigins(): boolean;
   rule(id: string): StoredRule | undefined;
   /** The next time after another one at which some rule begins or ceases to answer. */
   nextRuleTimeMs(nowMs: number): number | undefined;
@@ -65,6 +67,7 @@ export function createRuleCache(reads: RuleStore, now: () => number): RuleCache 
   const clock = readOncePerTurn(now);
   const periods = new RulePeriods({ reads, seq, now: () => clock.read() });
   const period = (): number => periods.current();
+  const hasWildcardOrigins = (): boolean => periods.hasWildcardOrigins();
   const all: CandidateReads = {
     exactRules: (origin, path) => reads.exactRules(origin, path),
     wildcardRules: (origin, path) =>
@@ -80,7 +83,7 @@ export function createRuleCache(reads: RuleStore, now: () => number): RuleCache 
   return {
     period,
     hasComing: () => periods.endMs() < Infinity,
-    anyTime: { exactRules: anyExact.find, wildcardRules: anyWildcard.find },
+    anyTime: { exactRules: anyExact.find, wildcardRules: anyWildcard.find, hasWildcardOrigins },
     nowMs: () => clock.read(),
     memory: () => [
       cacheUse('rules', remembered),
@@ -96,6 +99,7 @@ export function createRuleCache(reads: RuleStore, now: () => number): RuleCache 
     },
     exactRules: exact.find,
     wildcardRules: wildcard.find,
+    hasWildcardOrigins,
     ruleOf(candidate) {
       const { id } = candidate;
       const known = remembered.get(id);
@@ -107,13 +111,19 @@ export function createRuleCache(reads: RuleStore, now: () => number): RuleCache 
   };
 }
 
+/** What a period begins with. */
+type RulePeriodReads = Pick<
+  RuleStore,
+  'nextRuleTimeMs' | 'hasSegmentWildcards' | 'hasWildcardOrigins'
+>;
+
 /**
  * The periods in which the same rules answer: they end with each change of the log, and when a rule
  * begins or ceases to answer. The end of the current one is known, so without such rules no request
  * reads the clock.
  */
 class RulePeriods {
-  readonly #reads: Pick<RuleStore, 'nextRuleTimeMs' | 'hasSegmentWildcards'>;
+  readonly #reads: RulePeriodReads;
   readonly #seq: () => number;
   readonly #now: () => number;
   #upTo = -1;
@@ -121,9 +131,10 @@ class RulePeriods {
   #startMs = -Infinity;
   #endMs = Infinity;
   #hasSegments = false;
+  #hasWildcardOrigins = false;
 
   constructor(given: {
-    readonly reads: Pick<RuleStore, 'nextRuleTimeMs' | 'hasSegmentWildcards'>;
+    readonly reads: RulePeriodReads;
     readonly seq: () => number;
     readonly now: () => number;
   }) {
@@ -152,6 +163,12 @@ class RulePeriods {
     return this.#hasSegments;
   }
 
+  /** Whether some rule has an origin such as `https://*.example.com`. */
+  hasWildcardOrigins(): boolean {
+    this.current();
+    return this.#hasWildcardOrigins;
+  }
+
   #isOver(): boolean {
     if (this.#startMs === -Infinity) return false;
     const nowMs = this.#now();
@@ -166,6 +183,7 @@ class RulePeriods {
     const endMs = hasTimes ? this.#reads.nextRuleTimeMs(this.#startMs) : undefined;
     this.#endMs = endMs ?? Infinity;
     this.#hasSegments = this.#reads.hasSegmentWildcards();
+    this.#hasWildcardOrigins = this.#reads.hasWildcardOrigins();
   }
 }
 

@@ -27,7 +27,10 @@ export type RuleHeaders = Readonly<Record<string, string | readonly string[]>>;
 export interface Rule {
   /** A UUIDv7 that the server assigns. */
   readonly id: string;
-  /** `scheme://host[:port]`, lower case, or `*`. */
+  /**
+   * `scheme://host[:port]`, lower case; `https://*.example.com`; several of these with a space
+   * between them; or `*`.
+   */
   readonly origin: string;
   /** A canonical path, which may end with `*`; for a breadcrumb, any key. */
   readonly path: string;
@@ -59,11 +62,17 @@ export interface Rule {
 }
 
 /**
- * The origin by which a rule is indexed. A rule with an invalid origin in `_unknowns_` matches
- * nothing (docs/design/page-rules.md#invalid-values), so it has an origin that no request has.
+ * The origin by which a rule is indexed, or several of them: see originsOf. A rule with an invalid
+ * origin in `_unknowns_` matches nothing (docs/design/page-rules.md#invalid-values), so it has an
+ * origin that no request has.
  */
 export function matchingOrigin({ origin, _unknowns_: unknowns }: Omit<Rule, 'id'>): string {
   return unknowns?.origin === undefined ? origin : unmatchableOrigin;
+}
+
+/** The origins of a rule, each once. */
+export function originsOf(origin: string): readonly string[] {
+  return origin.split(' ');
 }
 
 /** The index entry of rules with an invalid origin. */

@@ -27,6 +27,9 @@ export function validRules(reads: CandidateReads, now: () => number): CandidateR
         if (found.length > 0) yield found;
       }
     },
+    ...(reads.hasWildcardOrigins && {
+      hasWildcardOrigins: () => reads.hasWildcardOrigins?.() ?? true,
+    }),
   };
 }
 

@@ -20,7 +20,7 @@ import {
   nestsDeeper,
 } from '../../core/values/json/json.ts';
 import { jsonDepthMax } from '../../core/values/limits.ts';
-import { indexEntryOf } from '../rules/log/rule-index.ts';
+import { indexEntriesOf } from '../rules/log/rule-index.ts';
 import { unreadEnginedata } from '../rules/operations/enginedata.ts';
 import { placeRuleFields } from '../rules/operations/placement.ts';
 import { ruleProblems } from '../rules/operations/rule-problems.ts';
@@ -177,7 +177,7 @@ function readLine(
 /** Throws the Failures of a place in the index: a line is refused for them, not the transaction. */
 function requirePlace(data: JsonObject): void {
   const rule = { ...(data as unknown as Omit<Rule, 'id'>), id: anyId };
-  indexEntryOf({ rule, seq: seqMax, insertedSeq: seqMax });
+  indexEntriesOf({ rule, seq: seqMax, insertedSeq: seqMax });
 }
 
 /** The greatest length of an id. */

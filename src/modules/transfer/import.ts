@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/values/json/json.ts';
 import { importRowsMax, writtenCheckedMax } from './limits.ts';
 import { commitBatchBytesMax } from '../../core/log/limits.ts';
 import type { Rule } from '../rules/rule.ts';
-import { rulePlace } from '../rules/log/rule-index.ts';
+import { rulePlaces } from '../rules/log/rule-index.ts';
 import type {
   Decision,
   LoggedDraft,
@@ -365,12 +365,13 @@ function placeRule(
   { text }: Pick<ImportLine, 'text'>,
 ): PlacedLine {
   const data = parseJson(text) as JsonObject;
-  const place = rulePlace(data as unknown as Rule);
-  const name = `${place.database} ${place.key.toString('latin1')}`;
-  const more = planned.get(name) ?? 0;
-  const failure = reads.roomFailure(place, more);
-  if (failure !== undefined) throw failure;
-  planned.set(name, more + 1);
+  for (const place of rulePlaces(data as unknown as Rule)) {
+    const name = `${place.database} ${place.key.toString('latin1')}`;
+    const more = planned.get(name) ?? 0;
+    const failure = reads.roomFailure(place, more);
+    if (failure !== undefined) throw failure;
+    planned.set(name, more + 1);
+  }
   return { draft: { family: 'userinterface', action: 'insert', data }, names: [], problems: [] };
 }
 

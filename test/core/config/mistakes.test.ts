@@ -293,7 +293,8 @@ suite('a mistake in the ini file is reported with its line', () => {
       const why = whyRefused('disk.a', 'origin', origin);
       assert.equal(
         why,
-        'write an origin such as `https://www.example.com`, without a path, or `*`',
+        'write an origin such as `https://www.example.com` or `https://*.example.com`, ' +
+          'without a path, or `*`',
       );
     }
   });

@@ -82,11 +82,14 @@ suite('keys', () => {
 
 const characters = fc.constantFrom('/', 'a', 'b', '*', 'é', '\u{1f600}', '\0', '\ufffd');
 const anyText = fc.array(characters, { maxLength: 6 }).map((parts) => parts.join(''));
-const aPath = fc.oneof(
-  anyText.map((text) => `/${text}`),
-  anyText.map((text) => `/${text}*`),
-  anyText.filter((text) => text !== ''),
-);
+/** Wildcards for a segment are compared with the store in test/modules/rules/matcher.test.ts. */
+const aPath = fc
+  .oneof(
+    anyText.map((text) => `/${text}`),
+    anyText.map((text) => `/${text}*`),
+    anyText.filter((text) => text !== ''),
+  )
+  .filter((path) => !path.includes('/*/'));
 const anOrigin = fc.constantFrom('*', 'https://a', 'https://ab');
 const aFieldSet: fc.Arbitrary<JsonObject> = fc.record(
   {

@@ -254,6 +254,13 @@ test('a draft of a drafter gets no credentials, and no worker', async (t) => {
   assert.equal((await browse(site, '/worker.js', preview)).status, 200);
   const worker = { 'service-worker': 'script' };
   assert.equal((await browse(site, '/worker.js', preview, worker)).status, 404);
+  // Another tab shows the live site: its scripts are no business of the draft.
+  for (const kind of ['script', 'worker', 'sharedworker', 'audioworklet', 'xslt']) {
+    const asked = await browse(site, '/worker.js', preview, { 'sec-fetch-dest': kind });
+    assert.equal(asked.status, 404, kind);
+  }
+  const image = await browse(site, '/worker.js', preview, { 'sec-fetch-dest': 'image' });
+  assert.equal(image.status, 200);
 });
 
 test('a link that another site leads to asks first', async (t) => {

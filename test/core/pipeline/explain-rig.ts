@@ -65,7 +65,7 @@ export function rulesOf(rules: readonly RuleFields[]): RuleReader {
     return { rule, seq: at + 1, insertedSeq: at + 1 };
   });
   const where = (isThere: (rule: Rule) => boolean) =>
-    stored.filter(({ rule }) => isThere(rule)).map(candidateOf);
+    stored.filter(({ rule }) => isThere(rule)).map((one) => candidateOf(one));
   const anyTime: CandidateReads = {
     exactRules: (origin, path) =>
       where((rule) => matchingOrigin(rule) === origin && rule.path === path && !isWildcard(rule)),

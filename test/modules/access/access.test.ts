@@ -190,6 +190,12 @@ suite('[access.<name>] with passwords', () => {
       const headers = { ...ann, origin: 'https://evil.example' };
       const foreign = await site.call(name, v, { apikey: undefined, headers });
       assert.equal(foreign.error?.code, 'forbidden', name);
+      // A page of one host of this server asks for another one, with what its browser knows.
+      const other = { ...v, origin: 'http://other.example' };
+      const ofHost = await site.call(name, other, { apikey: undefined, headers: ann });
+      assert.equal(ofHost.error?.code, 'forbidden', name);
+      const reader = await site.call(name, other, { headers: ann });
+      assert.equal(reader.error, undefined, name);
     }
     const socket = await site.socket();
     const [get, v] = operations(site)[0];

@@ -38,6 +38,21 @@ function post(
 
 const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' };
 
+test('a tool reverts all of a transaction, but revokes no key', async (t) => {
+  const site = await startSite(t);
+  const { tool } = await connectTool(t, site, { apikey: site.adminKey, revision: revisions[0] });
+  const operations = [{ a: `${rule}.insert`, v: { path: '/batched', content: 'x' } }];
+  const { data: batched } = await site.call('svc1.batch', { operations });
+  const { data: plan } = await tool('change_invalidate', { v: { txn: batched.txn } });
+  assert.equal(plan.gone, 1);
+  const confirmed = { txn: batched.txn, confirm: plan.digest };
+  assert.equal((await tool('change_invalidate', { v: confirmed })).data.done, true);
+  await keyWith(site, 'read');
+  const { data: keys } = await site.call('svc1.change.list', { family: 'key', action: 'insert' });
+  const { data: none } = await tool('change_invalidate', { v: { txn: keys.rows[0].txn } });
+  assert.deepEqual([none.records, none.others], [0, [{ family: 'key', rows: 1 }]]);
+});
+
 for (const revision of revisions) {
   test(`a tool drafts a change and compares it, and the history names both (${revision})`, async (t) => {
     const site = await startSite(t, { rules: [page] });

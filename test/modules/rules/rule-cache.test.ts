@@ -25,6 +25,7 @@ function readsAt(position: { seq: number; exact: string }, calls: string[]): Rul
     rule: () => undefined,
     nextRuleTimeMs: () => undefined,
     hasSegmentWildcards: () => false,
+    hasWildcardOrigins: () => false,
     seq: () => position.seq,
     refresh: () => undefined,
     exactRules(origin, path) {

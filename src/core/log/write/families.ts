@@ -1,6 +1,6 @@
 import { type SiteDraft, draftStateKey } from '../../../modules/drafts/draft.ts';
 import { ruleAccessKeys } from '../../../modules/rules/log/rule-access.ts';
-import { formerEntries, indexEntryOf } from '../../../modules/rules/log/rule-index.ts';
+import { formerEntries, indexEntriesOf } from '../../../modules/rules/log/rule-index.ts';
 import { ruleAssetKeys, ruleTimeKeys } from '../../../modules/rules/log/rule-lookups.ts';
 import type { StoredRule } from '../../../modules/rules/rule.ts';
 import type { PlannedRows } from '../../../modules/tables/log/planned-rows.ts';
@@ -43,8 +43,8 @@ const userinterface: FamilyProjection<StoredRule> = {
   stored: (reads, id) => reads.rule(id),
   fold: foldRule,
   plan({ entries, places, texts }, { id, action, data }, { before, after }) {
-    const place = after && indexEntryOf(after);
-    places.move(before && indexEntryOf(before), place);
+    const reached = after === undefined ? [] : indexEntriesOf(after);
+    places.move(before === undefined ? [] : indexEntriesOf(before), reached);
     const isInsert = action === 'insert' && data.id === undefined;
     if (!isInsert || after === undefined) entries.state('rule', keyOf(id), after);
     else entries.put('rule', keyOf(id), () => texts.ofInserted('rule', { id, data, state: after }));
@@ -59,9 +59,10 @@ const userinterface: FamilyProjection<StoredRule> = {
         entries.put(database, one, '');
       }
     }
-    if (place === undefined) return;
-    entries.put(place.database, place.key, place.value);
-    entries.put(`ever${place.database}`, place.key, id);
+    for (const { database, key, value } of reached) {
+      entries.put(database, key, value);
+      entries.put(`ever${database}`, key, id);
+    }
   },
 };
 

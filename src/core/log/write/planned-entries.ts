@@ -196,17 +196,18 @@ export class PlannedPlaces {
     this.#reads = reads;
   }
 
-  /** Moves a rule to another place. Throws `too_large` if that has no room. */
-  move(from: IndexEntry | undefined, to: IndexEntry | undefined): void {
-    const [left, reached] = [from, to].map((place) => place && nameOf(place));
-    if (left === reached) return;
-    if (to !== undefined && reached !== undefined) {
+  /** Moves a rule to other places. Throws `too_large` if one of them has no room. */
+  move(from: readonly IndexEntry[], to: readonly IndexEntry[]): void {
+    const left = new Set(from.map(nameOf));
+    for (const place of to) {
+      const reached = nameOf(place);
+      if (left.delete(reached)) continue;
       const planned = this.#more.get(reached) ?? 0;
-      const failure = this.#reads.roomFailure(to, planned);
+      const failure = this.#reads.roomFailure(place, planned);
       if (failure !== undefined) throw failure;
       this.#more.set(reached, planned + 1);
     }
-    if (left !== undefined) this.#more.set(left, (this.#more.get(left) ?? 0) - 1);
+    for (const one of left) this.#more.set(one, (this.#more.get(one) ?? 0) - 1);
   }
 }
 

@@ -7,7 +7,13 @@ import type { Scope } from '../../values/key.ts';
 import type { Call } from '../operation.ts';
 import type { WriteReport } from './idempotency.ts';
 import type { FieldWrite } from './placement.ts';
-import type { PartSelection, RecordRevert, RevertReader, RevertRequest } from './revert.ts';
+import type {
+  PartSelection,
+  RecordRevert,
+  RevertReader,
+  RevertRequest,
+  SelectedId,
+} from './revert.ts';
 import type { RecordPart, RecordSchema } from './schema.ts';
 import type { Reader, ShowFields } from './shown.ts';
 
@@ -184,7 +190,7 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
    * Throws `forbidden` for a caller who may not write these records, for an undo of several
    * families; by default the scope decides.
    */
-  requireWriter?(reads: Reads, records: readonly RecordRevert[], writer: RevertReader): void;
+  requireWriter?(reads: Reads, records: readonly SelectedId[], writer: RevertReader): void;
   /** Throws `forbidden` for a revert that the caller may not make. */
   requireRevertAccess?(reads: Reads, v: JsonObject): void;
   /** Selects the records of the part that a call is about, in data that a thread can get. */

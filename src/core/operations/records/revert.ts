@@ -69,7 +69,7 @@ export interface Folding extends ShownFamily {
   /** See RecordFamily. */
   isWithin?(reads: Reads, id: string, within: JsonObject): boolean;
   requireRevertible?(reads: Reads, records: readonly RecordRevert[]): void;
-  requireWriter?(reads: Reads, records: readonly RecordRevert[], writer: RevertReader): void;
+  requireWriter?(reads: Reads, records: readonly SelectedId[], writer: RevertReader): void;
   boundRevert?(
     reads: Reads,
     selection: PartSelection,
@@ -82,6 +82,9 @@ export interface Folding extends ShownFamily {
 export type PartSelection = Pick<RevertSelection, 'txn' | 'id'> & {
   readonly within: JsonObject | undefined;
 };
+
+/** A record that an undo is about. */
+export type SelectedId = Pick<RecordRevert, 'id'>;
 
 /** The effect of an invalidate on one record. */
 export interface RecordRevert {
@@ -125,53 +128,58 @@ export function planRevert(
 ): Revert {
   const hash = createHash('sha256');
   const { selected, others } = selectRows(reads, selection, foldings);
+  const { txn, id: only, within } = selection;
+  const partOf = ({ name }: Folding): PartSelection => ({ txn, id: only, within: within?.[name] });
+  if (writer !== undefined) {
+    // Before anything is folded: a caller without the right is not worth that work.
+    for (const folding of foldings) folding.boundRevert?.(reads, partOf(folding), []);
+    requireWriter(reads, { selected, foldings, writer });
+  }
   const records = selected.map(({ folding, id, rows }) => {
     const history = reads.rows(folding.name, id);
     hash.update(JSON.stringify([id, rows, history.at(-1)?.seq]));
     return revertOf(reads, { id, rows, history }, folding);
   });
-  const { txn, id, within } = selection;
   let shown: readonly RecordRevert[] = records;
   for (const folding of foldings) {
     const { name } = folding;
-    const part = { txn, id, within: within?.[name] };
     const own = shown.filter(({ family }) => family === name);
-    const bounded = folding.boundRevert?.(reads, part, own) ?? own;
+    const bounded = folding.boundRevert?.(reads, partOf(folding), own) ?? own;
     if (bounded !== own) {
       const inBounds = new Map(bounded.map((record) => [record.id, record]));
       shown = shown.map((one) => (one.family === name ? (inBounds.get(one.id) ?? one) : one));
     }
-    if (writer !== undefined) requireWriter(reads, { folding, records: own, writer });
     folding.requireRevertible?.(reads, own);
   }
   return { records: shown, others, digest: hash.digest('hex') };
 }
 
-/** Throws `forbidden` for a caller who may not write the records of a family. */
+/** Throws `forbidden` for a caller who may not write records that are selected. */
 function requireWriter(
   reads: Reads,
   {
-    folding,
-    records,
+    selected,
+    foldings,
     writer,
   }: {
-    readonly folding: Folding;
-    readonly records: readonly RecordRevert[];
+    readonly selected: readonly SelectedRecord[];
+    readonly foldings: readonly Folding[];
     readonly writer: RevertReader;
   },
 ): void {
-  if (folding.requireWriter !== undefined) {
-    folding.requireWriter(reads, records, writer);
-    return;
+  for (const folding of foldings) {
+    const { noun, scopes } = folding;
+    const own = selected.filter((one) => one.folding === folding);
+    if (folding.requireWriter !== undefined) folding.requireWriter(reads, own, writer);
+    else if (own.length > 0 && !hasScope(writer, scopes.write)) {
+      throw new Failure(
+        'forbidden',
+        `The transaction has changed records of the kind ${noun}: to take it back needs the ` +
+          `scope ${scopes.write}. Use a key with this scope.`,
+        { field: 'txn' },
+      );
+    }
   }
-  if (records.length === 0 || hasScope(writer, folding.scopes.write)) return;
-  const { noun, scopes } = folding;
-  throw new Failure(
-    'forbidden',
-    `The transaction has changed records of the kind ${noun}: to take it back needs the scope ` +
-      `${scopes.write}. Use a key with this scope.`,
-    { field: 'txn' },
-  );
 }
 
 /** The rows that an undo writes: tables come before their rows, and go after them. */

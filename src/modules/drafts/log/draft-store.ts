@@ -1,5 +1,5 @@
 import type { Databases } from '../../../core/log/databases.ts';
-import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import { historyPrefix, keyOf, seqBytes, storedJson } from '../../../core/log/encoding.ts';
 import type {
   Decision,
   DraftedRecord,
@@ -20,7 +20,13 @@ import {
   isDrafted,
   waitingSchedule,
 } from '../draft.ts';
-import { draftEnd, draftPrefix } from './draft-entries.ts';
+import { draftEnd, draftPrefix, layerPrefix } from './draft-entries.ts';
+
+/**
+ * Changes of one record in one draft. Each change of the live record applies them again, in the
+ * write transaction: 1,000 take some tens of milliseconds.
+ */
+export const draftChangesMax = 1_000;
 
 /** The order in which the records of a draft are listed and published: tables before rows. */
 const familyOrder: readonly DraftedFamily[] = [
@@ -47,7 +53,9 @@ export function draftStore(store: Store, draft: SiteDraft): Store {
     commit: (author, decide) =>
       store.commit(author, (live) => {
         requireOpen(live, draft);
-        return decisionInDraft(reads, draft, decide(reads));
+        const decision = decide(reads);
+        for (const { id } of decision.drafts) requireRoom(live, draft, id);
+        return decisionInDraft(reads, draft, decision);
       }),
   };
 }
@@ -73,6 +81,17 @@ function requireOpen(reads: Reads, { id }: SiteDraft): void {
   const draft = reads.draft(id);
   if (draft?.state !== 'open') throw hasEnded(draft);
   requireUnscheduled(draft);
+}
+
+/** Throws `conflict` for a record that a draft has changed as often as it may. */
+function requireRoom(reads: Reads, draft: SiteDraft, id: string): void {
+  if (reads.draftChangesOf(draft, id) < draftChangesMax) return;
+  throw new Failure(
+    'conflict',
+    `The draft has changed this record ${draftChangesMax} times, which is the most. Publish the ` +
+      'draft, and go on in a new one.',
+    { field: 'draft' },
+  );
 }
 
 /**
@@ -129,7 +148,10 @@ function draftedChange(
   };
 }
 
-type DraftsReads = Pick<Reads, 'draft' | 'draftNamed' | 'draftsIn' | 'draftRecords'>;
+type DraftsReads = Pick<
+  Reads,
+  'draft' | 'draftNamed' | 'draftsIn' | 'draftRecords' | 'draftChangesOf'
+>;
 
 /** The end of the keys of a state: `!` follows the space. */
 function stateRange(state: SiteDraft['state']): { readonly start: Buffer; readonly end: Buffer } {
@@ -148,6 +170,7 @@ export function createDraftsReads({
   draftstate,
   draftname,
   draftrecord,
+  draftentry,
 }: Databases): DraftsReads {
   const byId = (id: string): SiteDraft | undefined => {
     const text = draft.get(keyOf(id));
@@ -180,6 +203,11 @@ export function createDraftsReads({
         const { family, id, first, problem } = storedJson(value) as DraftedRecord;
         yield { family, id, first, ...(problem !== undefined && { problem }) };
       }
+    },
+    draftChangesOf({ insertedSeq }, id) {
+      const start = Buffer.concat([layerPrefix(insertedSeq, 'history'), historyPrefix(id)]);
+      const end = Buffer.concat([start, Buffer.alloc(seqBytes, 0xff)]);
+      return draftentry.getKeysCount({ start, end });
     },
   };
 }

@@ -34,6 +34,7 @@ import {
   draftEntryValue,
   draftPrefix,
   isLayered,
+  layerPrefix,
   removeOfDraft,
 } from './draft-entries.ts';
 import { createDraftReads, markKey } from './draft-reads.ts';
@@ -53,6 +54,20 @@ interface StoredDraftRecord extends DraftedRecord {
 interface DerivedRecord {
   readonly stored: StoredDraftRecord;
   readonly entries: ReadonlyMap<string, string>;
+}
+
+/** A record to derive, with the changes of the draft to it; undefined if there were others. */
+interface NotedRecord extends DraftedRecordName {
+  readonly added: readonly Change[] | undefined;
+}
+
+/** A record as a draft leaves it. */
+interface FoldedRecord {
+  readonly name: Omit<StoredDraftRecord, 'entries' | 'counts' | 'problem'>;
+  readonly after: object | undefined;
+  readonly newest: Change;
+  /** The entries of the marks that differ from the live ones: keys in hexadecimal digits. */
+  readonly marks: readonly (readonly [string, string])[];
 }
 
 /**
@@ -149,7 +164,7 @@ class DraftLayer {
   /** Keys of the record that is being derived: its reads show the live record. */
   readonly #hidden = new Set<string>();
   readonly #reads: Reads;
-  readonly #noted = new Map<string, DraftedRecordName>();
+  readonly #noted = new Map<string, NotedRecord>();
 
   constructor(databases: Databases, draft: DraftPlace) {
     this.#databases = databases;
@@ -167,14 +182,17 @@ class DraftLayer {
   }
 
   /** Notes a change of the draft; puts it into the history of its record. */
-  add({ family, id, seq }: Change & { readonly family: DraftedFamily }): void {
+  add(change: Change & { readonly family: DraftedFamily }): void {
+    const { family, id, seq } = change;
     this.#put('history', { key: historyKeyOf(id, seq), value: '1', isPut: true });
-    this.note({ family, id });
+    const name = `${family} ${id}`;
+    const added = this.#noted.get(name)?.added ?? (this.#noted.has(name) ? undefined : []);
+    this.#noted.set(name, { family, id, added: added && [...added, change] });
   }
 
-  /** Notes a record that has to be derived again. */
+  /** Notes a record that has to be derived from all of its rows. */
   note({ family, id }: DraftedRecordName): void {
-    this.#noted.set(`${family} ${id}`, { family, id });
+    this.#noted.set(`${family} ${id}`, { family, id, added: undefined });
   }
 
   /** Notes the rows of a table, whose indexes may be others. */
@@ -206,18 +224,20 @@ class DraftLayer {
   }
 
   /** What the draft changes of a record: derived from the log, and as it is stored. */
-  #derive(record: DraftedRecordName): {
+  #derive(record: NotedRecord): {
     readonly derived: DerivedRecord;
     readonly before: StoredDraftRecord | undefined;
   } {
     const before = this.#stored(record);
     this.#hidden.clear();
+    const edited = this.#editedFrom(record, before);
     for (const entry of before?.entries ?? []) {
       const { whole, isPut } = this.#wholeKey(entry);
       if (this.#isOwn(record, whole, isPut)) this.#hidden.add(whole.toString('hex'));
     }
     try {
-      return { derived: this.#derived(record), before };
+      const folded = edited ?? this.#allRows(record);
+      return { derived: this.#derived(record, folded), before };
     } finally {
       this.#hidden.clear();
     }
@@ -229,7 +249,7 @@ class DraftLayer {
     return text === undefined ? undefined : (storedJson(text) as StoredDraftRecord);
   }
 
-  #replace(record: DraftedRecordName): StoredDraftRecord {
+  #replace(record: NotedRecord): StoredDraftRecord {
     const { draftentry, draftrecord, drafttouch } = this.#databases;
     const { insertedSeq } = this.#draft;
     const { derived, before } = this.#derive(record);
@@ -279,26 +299,65 @@ class DraftLayer {
     return !isShared || text.slice(1).split(' ')[0] === id;
   }
 
-  #derived({ family, id }: DraftedRecordName): DerivedRecord {
-    const projection = projectionOf(family);
+  /** The record after all of its rows, the live ones and those of the draft. */
+  #allRows({ family, id }: DraftedRecordName): FoldedRecord {
     const rows = this.#reads.rows(family, id);
-    const before = projection.stored(this.#reads, id);
-    const first = rows.find(({ draft }) => draft !== undefined)?.seq ?? 0;
-    const table = rows[0]?.data.table;
-    const ofTable = family === 'record' && typeof table === 'string' ? { table } : {};
-    const name = { family, id, first, ...ofTable };
     const { after, marks } = foldDrafted(rows, family);
     const newest = rows.toSorted((one, other) => one.seq - other.seq).at(-1);
     if (newest === undefined) throw new Error(`the draft has no change of ${id}`);
+    const first = rows.find(({ draft }) => draft !== undefined)?.seq ?? 0;
+    const table = rows[0]?.data.table;
+    const ofTable = family === 'record' && typeof table === 'string' ? { table } : {};
+    const changed = rows.flatMap(({ seq }): (readonly [string, string])[] => {
+      const [live, own] = [this.#databases.mark.get(seq), marks.get(seq)];
+      if (own === live) return [];
+      const entry = { key: markKey(seq), value: own ?? '', isPut: own !== undefined };
+      return [this.#encoded('mark', entry)];
+    });
+    return { name: { family, id, first, ...ofTable }, after, newest, marks: changed };
+  }
+
+  /**
+   * The record after edits that the draft has added to it: they follow from its state before them,
+   * so that a draft with many edits of one record does not read all of them for each. Undefined if
+   * only all of its rows can tell.
+   */
+  #editedFrom(
+    { family, id, added }: NotedRecord,
+    before: StoredDraftRecord | undefined,
+  ): FoldedRecord | undefined {
+    const newest = added?.at(-1);
+    if (added === undefined || newest === undefined || !isRevertible(family)) return undefined;
+    const isFirst = before === undefined || before.problem !== undefined;
+    if (isFirst || added.some(({ action }) => action === 'invalidate')) return undefined;
+    const projection = projectionOf(family);
+    const { id: draft } = this.#draft;
+    let state = projection.stored(this.#reads, id);
+    if (state === undefined) return undefined;
+    for (const row of added) state = applyDrafted(projection, state, { ...row, draft });
+    const { entries, counts: _counts, problem: _problem, ...name } = before;
+    const code = layerPrefix(0, 'mark').at(-1);
+    const marks = entries.flatMap((entry): (readonly [string, string])[] => {
+      const { whole } = this.#wholeKey(entry);
+      const text =
+        whole[draftPrefix(0).length] === code ? this.#databases.draftentry.get(whole) : undefined;
+      return text === undefined ? [] : [[whole.toString('hex'), text]];
+    });
+    return { name, after: state, newest, marks };
+  }
+
+  #derived(
+    { family, id }: DraftedRecordName,
+    { name, after, newest, marks }: FoldedRecord,
+  ): DerivedRecord {
+    const projection = projectionOf(family);
+    const before = projection.stored(this.#reads, id);
     try {
       const planned = this.#planned(projection, newest, { before, after });
-      for (const { seq } of rows) {
-        const [live, own] = [this.#databases.mark.get(seq), marks.get(seq)];
-        if (own === live) continue;
-        const entry = { key: markKey(seq), value: own ?? '', isPut: own !== undefined };
-        planned.entries.push(['mark', entry]);
-      }
-      const entries = new Map(planned.entries.map((entry) => this.#encoded(...entry)));
+      const entries = new Map([
+        ...planned.entries.map((entry) => this.#encoded(...entry)),
+        ...marks,
+      ]);
       const { counts } = planned;
       const listed = [...entries].map(([hex, value]) => listedKey(hex, value));
       const stored = { ...name, entries: listed, ...(counts !== undefined && { counts }) };
@@ -378,11 +437,8 @@ export function foldDrafted(
   family: DraftedFamily,
 ): { readonly after: object | undefined; readonly marks: ReadonlyMap<number, string> } {
   const projection = projectionOf(family);
-  const apply = (before: object | undefined, row: Change): object | undefined => {
-    // The same record was inserted live since: from then on, the draft changes that.
-    const isRepeated = row.action === 'insert' && row.draft !== undefined && before !== undefined;
-    return projection.fold(before, isRepeated ? { ...row, action: 'edit' } : row);
-  };
+  const apply = (before: object | undefined, row: Change): object | undefined =>
+    applyDrafted(projection, before, row);
   if (!isRevertible(family)) {
     let state: object | undefined;
     for (const row of rows) state = apply(state, row);
@@ -392,6 +448,17 @@ export function foldDrafted(
   const seq = rows.reduce((most, row) => Math.max(most, row.seq), 0);
   const marks = new Map([...invalidated].map(([row, by]) => [row, String(by.seq)] as const));
   return { after: stored && { ...(stored as object), seq }, marks };
+}
+
+/** A record after one more row. */
+function applyDrafted(
+  projection: FamilyProjection<object>,
+  before: object | undefined,
+  row: Change,
+): object | undefined {
+  // The same record was inserted live since: from then on, the draft changes that.
+  const isRepeated = row.action === 'insert' && row.draft !== undefined && before !== undefined;
+  return projection.fold(before, isRepeated ? { ...row, action: 'edit' } : row);
 }
 
 const noCounts: TableCounts = { rows: 0, words: 0 };

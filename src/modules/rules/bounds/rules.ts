@@ -4,6 +4,7 @@ import {
   isRuleInside,
   type BoundedPlace,
   type Bounds,
+  isOriginInside,
 } from '../../../core/values/bounds.ts';
 import { mergeFields, type Change } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
@@ -43,7 +44,7 @@ function outsideFailure(
   { origin, path }: BoundedPlace,
   field: 'path' | 'k' | 'url',
 ): Failure {
-  const namesOrigin = bounds.origins?.includes(origin) === false && field === 'path';
+  const namesOrigin = !isOriginInside(bounds, origin) && field === 'path';
   const [own = ''] = bounds.origins ?? [];
   // Who leaves `origin` out means every one, often without knowing.
   const advice = namesOrigin ? `Name an origin inside, "origin": "${own}"` : 'Name a place inside';

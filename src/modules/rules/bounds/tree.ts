@@ -1,4 +1,5 @@
-import { folderOf, isInside, type Bounds } from '../../../core/values/bounds.ts';
+import { isWildcardOrigin } from '../../../core/values/network/origin-pattern.ts';
+import { folderOf, isInside, isOriginInside, type Bounds } from '../../../core/values/bounds.ts';
 import type { TreeReads } from '../log/path-tree.ts';
 
 /** A node at which the tree of a bound key begins. */
@@ -29,10 +30,12 @@ export function boundRoots({ paths }: Bounds, path: string): readonly BoundRoot[
 /** The origins that a bound key sees: those that it names, or those with page rules inside. */
 export function boundOrigins(reads: TreeReads, bounds: Bounds): readonly string[] {
   const { origins, paths = ['/'] } = bounds;
-  if (origins !== undefined) return origins.toSorted();
-  return [...reads.ruleOrigins('')].filter((origin) =>
-    paths.some((path) => hasRuleInside(reads, origin, path)),
+  if (origins?.every((one) => !isWildcardOrigin(one)) === true) return origins.toSorted();
+  const inside = [...reads.ruleOrigins('')].filter(
+    (origin) =>
+      isOriginInside(bounds, origin) && paths.some((path) => hasRuleInside(reads, origin, path)),
   );
+  return [...new Set([...(origins ?? []), ...inside])].toSorted();
 }
 
 function hasRuleInside(reads: TreeReads, origin: string, path: string): boolean {

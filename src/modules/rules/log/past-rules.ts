@@ -1,5 +1,5 @@
 import { coversPath, hasWildcard, wildcardRank } from '../../../core/values/path.ts';
-import { matchingOrigin, type StoredRule } from '../rule.ts';
+import { matchingOrigin, originsOf, type StoredRule } from '../rule.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import {
   historyKey,
@@ -30,24 +30,27 @@ export interface PastReads extends Pick<Reads, 'rowByKeyAt'> {
  */
 export function createPastRules(databases: Databases, reads: PastReads, seq: number): PastRules {
   const rule = (id: string): StoredRule | undefined => reads.ruleAt(id, seq);
-  const candidates = (ids: readonly string[], isThere: (stored: StoredRule) => boolean) =>
+  const candidates = (
+    origin: string,
+    ids: readonly string[],
+    isThere: (then: StoredRule['rule']) => boolean,
+  ) =>
     [...new Set(ids)].flatMap((id) => {
       const stored = rule(id);
-      return stored !== undefined && isThere(stored) ? [candidateOf(stored)] : [];
+      if (stored === undefined || !isThere(stored.rule)) return [];
+      const isOf = originsOf(matchingOrigin(stored.rule)).includes(origin);
+      return isOf ? [candidateOf(stored, origin)] : [];
     });
   return {
     rule,
     rowByKey: (table, value) => reads.rowByKeyAt(table, value, seq),
     exactRules: (origin, path) =>
-      candidates(
-        historicalExactIds(databases, origin, path),
-        ({ rule: then }) => matchingOrigin(then) === origin && then.path === path,
-      ),
+      candidates(origin, historicalExactIds(databases, origin, path), (then) => then.path === path),
     wildcardRules(origin, path) {
       const found = candidates(
+        origin,
         historicalWildcardIds(databases, origin, path),
-        ({ rule: then }) =>
-          matchingOrigin(then) === origin && hasWildcard(then.path) && coversPath(then.path, path),
+        (then) => hasWildcard(then.path) && coversPath(then.path, path),
       );
       const byPath = Map.groupBy(found, (candidate) => candidate.path);
       const ordered = [...byPath].toSorted(

@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
 import { Failure } from '../../../core/values/failure.ts';
 import { isWildcardPath } from '../../../core/values/path.ts';
-import type { StoredRule } from '../rule.ts';
+import { matchingOrigin, originsOf, type StoredRule } from '../rule.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import { markedKey, unmarkedKey } from './rule-index.ts';
@@ -45,9 +45,22 @@ export function* rulesByPath(
       if (last !== undefined && compareEntries(entry, last) * sign <= 0) continue;
       const text = databases.rule.get(keyOf(entry.id));
       const stored = text === undefined ? undefined : (storedJson(text) as StoredRule);
+      if (origin === undefined && stored !== undefined && !isFirstPlace(entry, stored)) continue;
       yield { id: entry.id, stored, size: text?.length ?? 0, place: placeOf(entry) };
     }
   }
+}
+
+/** Whether a place is that of the first origin of a rule: one with several comes once. */
+function isFirstPlace({ key }: Entry, { rule }: StoredRule): boolean {
+  const [first, ...others] = originsOf(matchingOrigin(rule)).map((one) => Buffer.from(`${one}\0`));
+  if (first === undefined || others.length === 0) return true;
+  const least = others.reduce(
+    (one, other) => (Buffer.compare(other, one) < 0 ? other : one),
+    first,
+  );
+  // Of a place that is a hash, each origin has its own.
+  return key[0] === 0 || least.equals(key.subarray(0, least.length));
 }
 
 /**

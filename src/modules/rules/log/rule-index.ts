@@ -24,6 +24,7 @@ import {
   type StoredRule,
   type Validity,
   matchingOrigin,
+  originsOf,
   validityOf,
 } from '../rule.ts';
 
@@ -62,9 +63,11 @@ export interface RulePlace {
 }
 
 /** The fields of a rule that matching uses. */
-export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
+export function candidateOf(
+  { rule, seq, insertedSeq }: StoredRule,
+  origin: string = matchingOrigin(rule),
+): Candidate {
   const { id, path, kind, lang, rve } = rule;
-  const origin = matchingOrigin(rule);
   const designedAtMs = designedMs(rule);
   const validity = validityOf(rule);
   const valid = validity !== undefined && { validity };
@@ -72,16 +75,17 @@ export function candidateOf({ rule, seq, insertedSeq }: StoredRule): Candidate {
 }
 
 /**
- * The place in the index under which matching finds a rule (docs/design/page-rules.md#matching): as
- * a wildcard when its path starts with `/` and has a `*`, whatever its kind. Throws `too_large`
- * for a place that is longer than an LMDB key, and `invalid` for a wildcard that is not Unicode
- * text.
+ * The places in the index under which matching finds a rule, one for each of its origins
+ * (docs/design/page-rules.md#matching): as a wildcard when its path starts with `/` and has a `*`,
+ * whatever its kind. Throws `too_large` for a place that is longer than an LMDB key, and `invalid`
+ * for a wildcard that is not Unicode text.
  */
-export function indexEntryOf(stored: StoredRule): IndexEntry {
-  const { database, key, traits } = rulePlace(stored.rule);
-  const value = indexValue(stored.rule.id, stored, traits);
-  if (Buffer.byteLength(value) > keyBytesMax) throw tooLong('lang');
-  return { database, key, value };
+export function indexEntriesOf(stored: StoredRule): readonly IndexEntry[] {
+  return rulePlaces(stored.rule).map(({ database, key, traits }) => {
+    const value = indexValue(stored.rule.id, stored, traits);
+    if (Buffer.byteLength(value) > keyBytesMax) throw tooLong('lang');
+    return { database, key, value };
+  });
 }
 
 /**
@@ -90,10 +94,12 @@ export function indexEntryOf(stored: StoredRule): IndexEntry {
  */
 export function formerEntries(stored: StoredRule): readonly IndexEntry[] {
   const { rule } = stored;
-  const places = [indexEntryOf(stored)];
+  const places = [...indexEntriesOf(stored)];
   if (matchingOrigin(rule) !== rule.origin) {
-    const { database, key, traits } = rulePlace(rule, rule.origin);
-    places.push({ database, key, value: indexValue(rule.id, stored, traits) });
+    for (const origin of originsOf(rule.origin)) {
+      const { database, key, traits } = rulePlace(rule, origin);
+      places.push({ database, key, value: indexValue(rule.id, stored, traits) });
+    }
   }
   return places.flatMap((place) => {
     const value = withoutWaiting(place.value);
@@ -107,13 +113,14 @@ export function withoutWaiting(value: string): string {
 }
 
 /**
- * The place of a rule in the index, which depends on neither its id nor its seq. Throws as
- * indexEntryOf does.
+ * The places of a rule in the index, which depend on neither its id nor its seq. Throws as
+ * indexEntriesOf does.
  */
-export function rulePlace(
-  rule: Omit<Rule, 'id'>,
-  origin: string = matchingOrigin(rule),
-): RulePlace {
+export function rulePlaces(rule: Omit<Rule, 'id'>): readonly RulePlace[] {
+  return originsOf(matchingOrigin(rule)).map((origin) => rulePlace(rule, origin));
+}
+
+function rulePlace(rule: Omit<Rule, 'id'>, origin: string): RulePlace {
   const { path, kind, lang, rve } = rule;
   const designed = designedMs(rule) ?? null;
   const members = JSON.stringify([kind, lang ?? null, rve ?? null, designed, ...times(rule)]);
@@ -129,6 +136,22 @@ export function rulePlace(
     : Buffer.from(`${origin}\0${path.slice(0, -1)}`);
   if (key.length > keyBytesMax) throw tooLong('path');
   return { database: 'wildcard', key, traits };
+}
+
+/** Whether some rule has an origin such as `https://*.example.com`. */
+export function hasWildcardOrigins({
+  exact,
+  wildcard,
+}: Pick<Databases, 'exact' | 'wildcard'>): boolean {
+  const starts = ['http', 'https'].map((scheme) => Buffer.from(`${scheme}://*.`));
+  const begins = (database: Database<string, Uint8Array>, start: Buffer): boolean => {
+    const [first] = database.getKeys({ start, limit: 1 });
+    return first !== undefined && start.equals(first.subarray(0, start.length));
+  };
+  return starts.some(
+    (start) =>
+      begins(exact, start) || begins(wildcard, start) || begins(wildcard, markedKey(start)),
+  );
 }
 
 /** The value of an index entry. */

@@ -1,3 +1,5 @@
+import { originsOf } from '../rule.ts';
+import { originAt } from '../../../core/values/network/origin-pattern.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import type { Call } from '../../../core/operations/operation.ts';
 import type { Problem } from '../../../core/values/failure.ts';
@@ -71,7 +73,7 @@ function keyProblems(
   );
   if (leading.length === 0) return [];
   const rules = rulesAtTime({ anyTime: store, ruleOf: ({ id }) => store.rule(id) }, visitor.nowMs);
-  const origin = stored.rule.origin === '*' ? asked : stored.rule.origin;
+  const origin = originAt(originsOf(stored.rule.origin), asked);
   const visit = { origin, path: stored.rule.path, query: '', fields, visitor };
   const outcomes = branchOutcomes(rules, { stored, capture: undefined }, visit);
   return leading.flatMap(({ name, key }): readonly Problem[] => {

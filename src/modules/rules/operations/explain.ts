@@ -1,3 +1,4 @@
+import { coversOrigin } from '../../../core/values/network/origin-pattern.ts';
 import type { StaticInput } from '../../../core/values/json/static.ts';
 import { conditionTypes } from '../../../core/pipeline/conditions/table.ts';
 import { methodBytesMax } from '../../../core/http/limits.ts';
@@ -292,7 +293,7 @@ function isForOrigin({ tried }: Explanation, origin: string): boolean {
   const winners = tried.flatMap(({ candidates }) =>
     candidates.filter(({ lost }) => lost === undefined),
   );
-  return winners.some((winner) => winner.origin === origin);
+  return winners.some((winner) => winner.origin !== '*' && coversOrigin(winner.origin, origin));
 }
 
 function foreignOrigin(origin: string): string {

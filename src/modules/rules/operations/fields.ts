@@ -1,11 +1,11 @@
 import { formValue, numeral } from '../../../core/operations/records/form-value.ts';
+import { parseOriginPattern } from '../../../core/values/network/origin-pattern.ts';
 import { customHeadersMax } from '../../../core/config/limits.ts';
 import { plainName } from '../../../core/config/values.ts';
 import { parseMediaType } from '../../../core/http/representation/mediatype.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../../core/values/limits.ts';
-import { parseOrigin } from '../../../core/values/network/authority.ts';
 import {
   canonicalPath,
   encodeNonAscii,
@@ -28,6 +28,9 @@ import { kindSchemas } from './kind-schemas.ts';
 import { contentBytesMax } from './limits.ts';
 
 const enginedataBytesMax = MIB;
+
+/** Origins of one rule. */
+export const originsMax = 16;
 
 /** A wildcard path is a key of LMDB, whose keys end at 1,978 bytes. */
 const wildcardPathBytesMax = KIB;
@@ -90,8 +93,9 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
     'origin',
     text(
       ruleKinds,
-      'an http or https origin such as https://www.example.com, without a path, or *',
-      parseRuleOrigin,
+      'an http or https origin such as https://www.example.com or https://*.example.com, ' +
+        `without a path, up to ${originsMax} of them with a space between them, or *`,
+      parseRuleOrigins,
     ),
   ],
   [
@@ -187,14 +191,24 @@ export function isRuleKind(value: Json | undefined): value is RuleKind {
 }
 
 /**
- * An origin in canonical form (RFC 6454 §6.2), in lower case and without a default port; or `*`.
- * Undefined if it is neither.
+ * An origin in canonical form (RFC 6454 §6.2), in lower case and without a default port; one for
+ * all subdomains of a host; or `*`. Undefined for anything else.
  */
 export function parseRuleOrigin(value: Json): string | undefined {
-  if (value === '*') return value;
   if (typeof value !== 'string') return undefined;
   refuseOver('origin', Buffer.byteLength(value), originBytesMax);
-  return parseOrigin(value.replace(/\/$/, ''));
+  return parseOriginPattern(value.replace(/\/$/, ''));
+}
+
+/** The origins of a rule, with a space between them; `*` stands alone. */
+function parseRuleOrigins(value: Json): string | undefined {
+  if (typeof value !== 'string') return undefined;
+  const texts = value.trim().split(/\s+/, originsMax + 1);
+  if (texts.length > originsMax) return undefined;
+  const origins = texts.map(parseRuleOrigin);
+  if (origins.includes(undefined) || (origins.includes('*') && origins.length > 1))
+    return undefined;
+  return [...new Set(origins)].join(' ');
 }
 
 function parseRulePath(value: Json, kind: RuleKind): string | undefined {

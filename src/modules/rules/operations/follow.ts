@@ -1,3 +1,5 @@
+import { originsOf } from '../rule.ts';
+import { coversOrigin } from '../../../core/values/network/origin-pattern.ts';
 import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
 import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
 import type { StoredRule } from '../rule.ts';
@@ -81,6 +83,6 @@ export const followPlace = defineOperation({
 function covers(stored: StoredRule | undefined, place: Place, bounds: Bounds | undefined): boolean {
   if (stored === undefined || !isRuleInside(bounds, stored.rule)) return false;
   const { origin, path } = stored.rule;
-  if (origin !== '*' && origin !== place.origin) return false;
+  if (!originsOf(origin).some((one) => coversOrigin(one, place.origin))) return false;
   return coversPath(path, place.path);
 }

@@ -104,7 +104,7 @@ export const getContent = defineOperation({
       const answer = Promise.try(() =>
         shownSite.respond({
           ...{ ...request, method: 'GET', body: undefined },
-          ...{ client: clientOf(call), signal: call.signal() },
+          ...{ client: clientOf(call, where), signal: call.signal() },
         }),
       );
       const then = { reply: answer, where, asOf: v.as_of };

@@ -1,3 +1,4 @@
+import { authorityOf } from '../../../core/http/field-template.ts';
 import { withoutOwnCookies } from '../../../core/http/own-cookies.ts';
 import { discard, type Reply } from '../../../core/http/reply.ts';
 import type { AccessClient, RequestTarget } from '../../../core/http/request.ts';
@@ -96,10 +97,23 @@ export function contentPlace(v: Place, { base }: ViewConfig, caller: Caller): Re
   );
 }
 
-/** The caller of an operation as the client whose access counts, also in a preview. */
-export function clientOf({ fields, visitor, origin }: Call): AccessClient {
-  const isForeign = fields.origin !== undefined && fields.origin !== origin;
-  return { fields: withoutOwnCookies(fields), visitor, isForeign };
+/**
+ * The caller of an operation as the client whose access counts, also in a preview. `where` is what
+ * it asks for: a page of another host of this server is as foreign as one of another server, and
+ * its browser says of neither that it is no program.
+ */
+export function clientOf(
+  { fields, visitor, origin, caller }: Call,
+  where: Pick<RequestTarget, 'origin'> = { origin },
+): AccessClient {
+  const isOfOther = fields.origin !== undefined && fields.origin !== origin;
+  const asksOther = authorityOf(where.origin) !== authorityOf(origin) && !readsAll(caller);
+  return { fields: withoutOwnCookies(fields), visitor, isForeign: isOfOther || asksOther };
+}
+
+/** Whether a caller may read every page rule anyway. */
+function readsAll(caller: Caller): boolean {
+  return caller.keyId !== undefined && hasScope(caller, 'read');
 }
 
 /**
@@ -112,9 +126,8 @@ export async function visibleRule(
   where: Pick<RequestTarget, 'origin' | 'path' | 'query'>,
   { call, find }: { readonly call: Call; readonly find: () => FoundRule },
 ): Promise<FoundRule> {
-  const { caller } = call;
-  if (caller.keyId !== undefined && hasScope(caller, 'read')) return find();
-  const client = clientOf(call);
+  if (readsAll(call.caller)) return find();
+  const client = clientOf(call, where);
   await site.requireAccess(where, client);
   const found = find();
   await site.requireRuleSection(found.stored.rule, where, client);
@@ -131,8 +144,8 @@ export async function requireVisible(
   call: Call,
 ): Promise<void> {
   const { caller, fields } = call;
-  if (caller.keyId !== undefined && hasScope(caller, 'read')) return;
-  const client = clientOf(call);
+  if (readsAll(caller)) return;
+  const client = clientOf(call, where);
   await site.requireAccess(where, client);
   const found = site.findRule({ ...where, fields });
   if (found !== undefined) await site.requireRuleSection(found.stored.rule, where, client);

@@ -1,3 +1,4 @@
+import { originsOf } from '../rule.ts';
 import { maskedValue, replaceFormerHeaders } from '../../../core/log/former-headers.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
@@ -106,7 +107,7 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
       'rules whose origin waits, and paths over 1,900 bytes, come first) or -path.',
     parse: parseFilters,
     matches: (rule, { origin, path = '', kind, table, engine, valid_at: at }) =>
-      (origin === undefined || rule.origin === origin) &&
+      (origin === undefined || originsOf(rule.origin).includes(origin as string)) &&
       rule.path.startsWith(path as string) &&
       (kind === undefined || rule.kind === kind) &&
       (table === undefined || rule.table === table) &&

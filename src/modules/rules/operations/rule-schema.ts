@@ -1,3 +1,4 @@
+import { originsMax } from './fields.ts';
 import { assetNameBytesMax } from '../../assets/limits.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import {
@@ -24,8 +25,10 @@ function limitMeans(when: string): string {
 const fields: Readonly<Record<keyof Omit<Rule, 'id' | '_unknowns_'>, JsonObject>> = {
   origin: {
     ...text,
-    maxLength: originBytesMax,
-    description: 'scheme://host[:port], or * for every origin, which is the default.',
+    maxLength: originsMax * (originBytesMax + 1),
+    description:
+      'scheme://host[:port]; https://*.example.com for all subdomains; several of these with a ' +
+      'space between them; or * for every origin, which is the default.',
   },
   path: {
     ...text,

@@ -1,3 +1,5 @@
+import { originsOf } from '../rule.ts';
+import { originAt } from '../../../core/values/network/origin-pattern.ts';
 import type { Problem } from '../../../core/values/failure.ts';
 import { hasWildcard, requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
 import type { Candidate, Rule } from '../rule.ts';
@@ -27,13 +29,17 @@ export function shadowProblems(
   const unknowns = rule._unknowns_ ?? {};
   const waits = ['origin', 'from', 'until'].some((name) => unknowns[name] !== undefined);
   if (waits) return [];
-  const rules = rulesAt(store, rule);
-  const own = rules.find(({ id }) => id === rule.id);
-  const { hidden, hides } = (own && ruleShadow(own, rules)) ?? {};
-  const file = isVisited(rule.path) ? fileShadow(site, rule, call) : undefined;
-  return [file, hidden ?? hides].flatMap((message) =>
-    message === undefined ? [] : [{ field: 'path', reason: 'shadowed' as const, message }],
-  );
+  const origins = originsOf(rule.origin);
+  const messages = origins.flatMap((origin) => {
+    const place = { origin, path: rule.path };
+    const rules = rulesAt(store, place);
+    const own = rules.find(({ id }) => id === rule.id);
+    const { hidden, hides } = (own && ruleShadow(own, rules)) ?? {};
+    const file = isVisited(rule.path) ? fileShadow(site, place, call) : undefined;
+    const all = [file, hidden ?? hides].filter((message) => message !== undefined);
+    return origins.length === 1 ? all : all.map((message) => `At ${origin}: ${message}`);
+  });
+  return messages.map((message) => ({ field: 'path', reason: 'shadowed', message }));
 }
 
 /** Why no visitor gets the page rules of a path, by their ids; without those that some get. */
@@ -103,7 +109,7 @@ function fileShadow(
 ): string | undefined {
   const request = {
     method: 'GET',
-    origin: origin === '*' ? call.origin : origin,
+    origin: originAt([origin], call.origin),
     ...requestPathOf(path as CanonicalPath),
     query: '',
     fields: {},

@@ -1,3 +1,4 @@
+import { originsOf } from '../rule.ts';
 import type { StaticInput } from '../../../core/values/json/static.ts';
 import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
 import { actions } from '../../../core/log/change.ts';
@@ -161,7 +162,7 @@ function filterOf({
 function originFilter(given: string | undefined | null): (origin: string) => boolean {
   if (given === undefined || given === null) return () => true;
   const wanted = parseRuleOrigin(given);
-  if (wanted !== undefined) return (origin) => origin === wanted;
+  if (wanted !== undefined) return (origin) => originsOf(origin).includes(wanted);
   throw new Failure('invalid', 'origin must be scheme://host[:port], or *.', { field: 'origin' });
 }
 

@@ -1,4 +1,4 @@
-import type { Bounds } from '../../../core/values/bounds.ts';
+import { type Bounds, isOriginInside } from '../../../core/values/bounds.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
@@ -168,7 +168,7 @@ function rootsOf(
   caller: Caller,
 ): readonly TreeNode[] | undefined {
   const roots = boundRoots(bounds, path);
-  if (bounds.origins?.includes(origin) === false || roots?.length === 0) {
+  if (!isOriginInside(bounds, origin) || roots?.length === 0) {
     requireInside(caller, { origin, path: `${path}*` });
   }
   return roots?.flatMap((root) => {

@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import type { Draft } from '../../../../src/core/log/change.ts';
 import type { SiteDraft } from '../../../../src/modules/drafts/draft.ts';
 import type { Json } from '../../../../src/core/values/json/json.ts';
-import { draftStore } from '../../../../src/modules/drafts/log/draft-store.ts';
+import { draftChangesMax, draftStore } from '../../../../src/modules/drafts/log/draft-store.ts';
 import type { Reads, Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from '../../../core/log/scratch.ts';
@@ -241,4 +241,33 @@ test('a vk of a draft is its own, and its rows have the history of both', async 
     [2, 1, undefined],
   );
   assert.equal(store.history('userinterface', 'a', page).length, 2);
+});
+
+test('a draft changes one record so often, and the state of it follows from each edit', async (t) => {
+  const store = await scratchStore(t);
+  await commit(store, inserted('a', { path: '/a' }), inserted('b', { path: '/b' }));
+  const draft = draftStore(store, await makeDraft(store));
+  const edits = Array.from({ length: draftChangesMax }, (_, at) => edited('a', { rve: at }));
+  await commit(draft, ...edits.slice(0, 2));
+  const [undone] = await commit(draft, edits[2] ?? edited('a', {}));
+  await commit(draft, {
+    ...{ family: 'userinterface', id: 'a', action: 'invalidate' },
+    data: { rows: [undone?.seq ?? 0] },
+  });
+  await commit(draft, edited('a', { content: 'after an undo' }));
+  assert.deepEqual(
+    [draft.rule('a')?.rule.rve, draft.rule('a')?.rule.content],
+    [1, 'after an undo'],
+  );
+  assert.equal(draft.inForce(undone?.seq ?? 0), false);
+  assert.deepEqual(await verified(store), []);
+  await commit(draft, ...edits.slice(5));
+  await assert.rejects(commit(draft, edited('a', { rve: 0 })), {
+    code: 'conflict',
+    field: 'draft',
+  });
+  await commit(draft, edited('b', { rve: 0 }));
+  await commit(store, edited('a', { title: 'live' }));
+  assert.equal(draft.rule('a')?.rule.rve, draftChangesMax - 1);
+  assert.deepEqual(await verified(store), []);
 });

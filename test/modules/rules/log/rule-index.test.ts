@@ -147,6 +147,38 @@ suite('rules of the same place', () => {
   }
 });
 
+suite('rules of several origins', () => {
+  for (const path of ['/p', '/p*', '/*/p', 'p']) {
+    test(`are at each of them with ${path}, and nowhere else after an edit`, async (t) => {
+      const store = await scratchStore(t);
+      const covered = path.replace('*', 'x');
+      const at = (origin: string) => [
+        ...store.exactRules(origin, covered),
+        ...[...store.wildcardRules(origin, covered)].flat(),
+      ];
+      const found = () =>
+        ['http://a', 'http://b', 'http://c'].map((origin) =>
+          at(origin).map((one) => `${one.id} ${one.origin}`),
+        );
+      const kind = 'resolve';
+      await commit(store, inserted('one', { origin: 'http://a http://b', path, kind }));
+      await commit(store, inserted('two', { origin: 'http://b http://c', path, kind }));
+      const before = [['one http://a'], ['one http://b', 'two http://b'], ['two http://c']];
+      assert.deepEqual(found(), before);
+      await commit(store, edited('one', { origin: 'http://c http://a' }));
+      const after = [['one http://a'], ['two http://b'], ['one http://c', 'two http://c']];
+      assert.deepEqual(found(), after);
+      const past = store.at(2);
+      const then = [
+        ...past.exactRules('http://b', covered),
+        ...[...past.wildcardRules('http://b', covered)].flat(),
+      ];
+      assert.deepEqual(then.map((one) => `${one.id} ${one.origin}`).toSorted(), before[1]);
+      for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+    });
+  }
+});
+
 suite('exact rules', () => {
   test('are all rules of an origin and path, with the fields that matching needs', async (t) => {
     const store = await scratchStore(t);
