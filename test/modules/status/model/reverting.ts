@@ -51,7 +51,10 @@ export function reportOf(world: World, v: JsonObject, digest: string): JsonObjec
     restored: count('restored'),
     changed: count('changed'),
     ids: reverts.map(({ id }) => id),
-    changes: reverts.map(({ conflicts: _conflicts, ...one }) => one),
+    changes: reverts.map(({ conflicts: _conflicts, ...one }) => ({
+      family: 'userinterface',
+      ...one,
+    })),
     conflicts: conflicts.map(({ id, conflicts: rows }) => ({
       id,
       rows: rows.map(({ seq }) => seq),
@@ -62,6 +65,7 @@ export function reportOf(world: World, v: JsonObject, digest: string): JsonObjec
     })),
     conflicting: conflicts.length,
     unlisted: 0,
+    others: [],
     digest: knownDigest(world, reverts, digest),
   };
 }
@@ -102,6 +106,7 @@ export function confirmInvalidate(
     rows: reverts.flatMap(({ rows }) => rows).length,
     ids: entries.map(({ id }) => id),
     unlisted: 0,
+    others: [],
   };
   return { report, entries };
 }
