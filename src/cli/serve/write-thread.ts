@@ -27,7 +27,8 @@ import {
 import { createSecret } from '../../modules/webhooks/sign.ts';
 import { openData } from '../open-data.ts';
 
-/** Large invalidates and imports that wait, and how long; they run one after the other. */
+/** Large invalidates and imports at the same time, those that wait, and how long. */
+const largeWritesAtOnceMax = 2;
 const largeWritesWaitingMax = 4;
 const largeWriteWaitMs = 600_000;
 
@@ -81,11 +82,14 @@ export async function writeInThread<K extends Kind>(
   return turns.run(request.by, () => runInThread<K>({ folder, cluster, kind, request }));
 }
 
-/** They run one after the other, because each takes a core and much memory. */
+/**
+ * Each takes a core and much memory. A caller has one of two places, so that nobody waits for the
+ * whole write of another one; they commit one after the other.
+ */
 const turns = new SharedLimit({
   what: 'large imports, invalidates or publications',
-  held: 'short',
-  max: 1,
+  held: 'long',
+  max: largeWritesAtOnceMax,
   waiting: { max: largeWritesWaitingMax, ms: largeWriteWaitMs },
   retryAfterSeconds: 10,
 });

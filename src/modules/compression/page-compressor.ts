@@ -172,30 +172,7 @@ function createCompressionQueue({
     waiting: { max: pagesWaitingMax, ms: pageWaitMs },
   });
   const tasks = new SharedTasks<PageWithSource | undefined>(turns);
-  const names = new WeakMap<PageVariant, string>();
-  let named = 0;
   let isClosed = false;
-
-  function nameOf(variant: PageVariant): string {
-    const known = names.get(variant);
-    if (known !== undefined) return known;
-    named += 1;
-    const name = String(named);
-    names.set(variant, name);
-    return name;
-  }
-
-  async function compressPage(
-    identity: PageWithSource,
-    { coding }: PageVariant,
-  ): Promise<PageWithSource | undefined> {
-    try {
-      return variantPage(identity, coding, await compress(identity.bytes, coding));
-    } catch {
-      // Not enough memory: the page continues to be sent uncompressed.
-      return undefined;
-    }
-  }
 
   function keep(variant: PageVariant, page: PageWithSource | undefined): void {
     if (page !== undefined) kept.set(variant, page);
@@ -206,20 +183,22 @@ function createCompressionQueue({
   return {
     add(identity, variant, client) {
       const bytes = identity.bytes.length;
-      const name = nameOf(variant);
+      const { name } = variant;
       const isFirst = tasks.running(name) === undefined;
       if (isClosed || (isFirst && !queued.hasRoom(client, bytes))) return;
-      const compressed = tasks.run(name, client, () => compressPage(identity, variant));
+      const compressed = tasks.run(name, client, () => compressPage(identity, variant, compress));
       if (!isFirst) return;
       queued.take(client, bytes);
-      const done = (page: PageWithSource | undefined): void => {
-        queued.giveBack(client, bytes);
-        if (!isClosed) keep(variant, page);
-      };
-      // If its turn does not come, a later request queues it again.
-      compressed.then(done, () => {
-        queued.giveBack(client, bytes);
-      });
+      compressed.then(
+        (page) => {
+          queued.giveBack(client, bytes);
+          if (!isClosed) keep(variant, page);
+        },
+        () => {
+          // Its turn has not come: a later request queues it again.
+          queued.giveBack(client, bytes);
+        },
+      );
     },
     touch(variant) {
       kept.get(variant);
@@ -233,8 +212,23 @@ function createCompressionQueue({
   };
 }
 
+async function compressPage(
+  identity: PageWithSource,
+  { coding }: PageVariant,
+  compress: typeof compressBest,
+): Promise<PageWithSource | undefined> {
+  try {
+    return variantPage(identity, coding, await compress(identity.bytes, coding));
+  } catch {
+    // Not enough memory: the page continues to be sent uncompressed.
+    return undefined;
+  }
+}
+
 /** A page in one content coding, which may not have been compressed yet. */
 interface PageVariant {
+  /** No other variant has it. */
+  readonly name: string;
   readonly coding: Coding;
   /** Undefined until the page has been compressed, and after the variant was evicted. */
   page: PageWithSource | undefined;
@@ -242,9 +236,14 @@ interface PageVariant {
   missingReason: 'not_compressed' | 'not_smaller';
 }
 
+let pagesNamed = 0;
+
 /** The variants of a page that has not been compressed yet. */
 function newVariants(): ByCoding<PageVariant> {
+  pagesNamed += 1;
+  const number = pagesNamed;
   const variant = (coding: Coding): PageVariant => ({
+    name: `${number} ${coding}`,
     coding,
     page: undefined,
     missingReason: 'not_compressed',

@@ -55,23 +55,14 @@ export interface FetchedResponse {
  * does, with `not_found` if the path of the request would leave every source, and `too_large`.
  */
 export async function sendToSource(
-  {
-    diallers,
-    health,
-    balancer,
-    names,
-    mirror,
-    places,
-    statistics,
-    via,
-    ...limits
-  }: SourceRequestParts,
+  parts: SourceRequestParts,
   plan: FetchPlan,
   request: ContentRequest,
   upgrade?: string,
 ): Promise<FetchedResponse> {
+  const { diallers, health, balancer, names, mirror, statistics, via } = parts;
   const { method, signal, interim } = request;
-  const bodyBytesMax = plan.ini?.bodyBytesMax ?? limits.bodyBytesMax;
+  const bodyBytesMax = plan.ini?.bodyBytesMax ?? parts.bodyBytesMax;
   const dialler = diallers.of(plan);
   // A gap of time in front of the check of the content, which may break in it.
   const sources = plan.isResolved ? await names.serversOf(plan) : plan.sources;
@@ -109,15 +100,11 @@ export async function sendToSource(
     });
     return countAnswer(answer, { counted, release }, request);
   };
-  const sendTo: SendTo = (to, begun) => {
-    // Websockets and other protocols have a limit of their own, which counts them to their end.
-    if (upgrade !== undefined) return sendNow(to, keepNothing, begun);
-    const place = places.of(to.source.server, plan, request);
-    if (typeof place === 'function') return sendNow(to, place, begun);
-    // Content may break during the wait: without a listener, that would end the process.
-    body?.on('error', keepNothing);
-    return place.then((release) => sendNow(to, release, begun));
-  };
+  // Websockets and other protocols have a limit of their own, which counts them to their end.
+  const sendTo: SendTo =
+    upgrade === undefined
+      ? inPlaces(parts.places, { plan, request, body }, sendNow)
+      : (to, begun) => sendNow(to, nothing, begun);
   const [only] = targets;
   if (sources.length === 1) {
     const answer = requireUsable(await sendTo(only));
@@ -164,7 +151,30 @@ function placeOf(
   };
 }
 
-function keepNothing(): void {}
+const nothing: Release = () => undefined;
+
+/** Sends a request in a place at its server, for which it may have to wait. */
+function inPlaces(
+  places: ServerPlaces,
+  {
+    plan,
+    request,
+    body,
+  }: {
+    readonly plan: FetchPlan;
+    readonly request: ContentRequest;
+    readonly body: Readable | undefined;
+  },
+  send: (to: SourceTarget, release: Release, begun?: () => void) => Promise<SourceResponse>,
+): SendTo {
+  return (to, begun) => {
+    const place = places.of(to.source.server, plan, request);
+    if (typeof place === 'function') return send(to, place, begun);
+    // Content may break during the wait: without a listener, that would end the process.
+    body?.on('error', nothing);
+    return place.then((release) => send(to, release, begun));
+  };
+}
 
 /** Counts the outcome of a request, and gives its place back; returns the answer unchanged. */
 async function countAnswer(

@@ -69,12 +69,13 @@ suite('files that are copied to clients', () => {
       copyRange(socket, { file, ...range, client: { keyId: undefined, address } });
     const all = copies.map((one) => copy(one, '198.51.100.1'));
     await nextTurn();
-    assert.equal(begun.length, piecesAtOnceMax);
+    const count = (): number => begun.length;
+    assert.equal(count(), piecesAtOnceMax);
     const [socket] = await connection(t);
     const late = { socket, file: new HeldFile('B', (name) => begun.push(name)) };
     all.push(copy(late, '192.0.2.1'));
     copies[0]?.file.go();
-    while (begun.length === piecesAtOnceMax) await nextTurn();
+    while (count() === piecesAtOnceMax) await nextTurn();
     assert.equal(begun[piecesAtOnceMax], 'B');
     // A copy to a connection that has closed ends with its next turn.
     for (const one of [...copies, late]) one.socket.destroy();
@@ -111,11 +112,11 @@ suite('files that are copied to clients', () => {
     const file = new HeldFile('A', () => undefined);
     const to = 2 * quickBytesMin;
     const copied = copyRange(socket, { file, from: 0, to, client: 'A' });
-    let isOver = false;
+    const over = new AbortController();
     void copied.then(() => {
-      isOver = true;
+      over.abort();
     });
-    while (!isOver) {
+    while (!over.signal.aborted) {
       file.go();
       await nextTurn();
     }
