@@ -164,7 +164,7 @@ function fieldValues<Parts extends RecordParts, R extends RecordFields>(
   return isText === true ? (family.fromText?.(v) ?? v) : v;
 }
 
-/** The fields of an insert; of a form, those that are filled in: browsers send empty inputs, too. */
+/** The fields of an insert; of a form, those with a value: browsers send empty inputs, too. */
 function filledIn(fields: JsonObject, { isText }: Call): JsonObject {
   if (isText !== true) return fields;
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
