@@ -11,7 +11,12 @@ import {
   type OperationResult,
 } from '../../core/operations/operation.ts';
 import type { SiteAccess } from '../../core/pipeline/site-access.ts';
-import { breadcrumbSite, clientOf, type PageParts } from '../rules/operations/page-lookup.ts';
+import {
+  breadcrumbSite,
+  clientOf,
+  type PageParts,
+  visitorAt,
+} from '../rules/operations/page-lookup.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from '../../core/operations/place.ts';
 import { previewFor, previewProperties } from '../rules/operations/preview.ts';
 
@@ -151,7 +156,7 @@ function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit
     ...where,
     query: parseQueryText(query ?? ''),
     fields: call.fields,
-    visitor: call.visitor,
+    visitor: visitorAt(call, where),
     client: clientOf(call, where),
   };
 }

@@ -1,5 +1,5 @@
 import { parametersOf } from '../../core/http/query.ts';
-import { needsUser } from '../../core/http/visitor.ts';
+import { type Visitor, needsUser } from '../../core/http/visitor.ts';
 import {
   type Call,
   type OperationResult,
@@ -25,6 +25,7 @@ import {
   placeInput,
   siteFor,
   visibleRule,
+  visitorAt,
   winningRule,
 } from '../rules/operations/page-lookup.ts';
 import { previewFor, previewProperties } from '../rules/operations/preview.ts';
@@ -179,17 +180,17 @@ export const getRender = defineOperation({
       if ((path === undefined) === (paths === undefined)) throw pathOrPaths(path);
       const nowMs = timeThen(parts.store, v.as_of);
       const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
-      const { visitor } = previewed ?? call;
+      const origin = parseOrigin(v.origin);
+      const visitor = previewed?.visitor ?? visitorAt(call, { origin });
       await visitor.prepare(needsUser);
       // Throws for all paths what none of them decides.
       const site = siteFor(parts, v, call);
-      const origin = parseOrigin(v.origin);
       const query = queryText(v.query);
       const at = (one: string) =>
         renderedAt(
           { view, site, live: parts.site },
           { origin, path: one, query },
-          { call, previewed },
+          { call, previewed, visitor },
         );
       if (paths !== undefined) {
         return renderedEach([paths].flat(), async (one) => {
@@ -227,9 +228,13 @@ async function renderedAt(
   {
     call,
     previewed,
-  }: { readonly call: Call; readonly previewed: Awaited<ReturnType<typeof previewFor>> },
+    visitor,
+  }: {
+    readonly call: Call;
+    readonly previewed: Awaited<ReturnType<typeof previewFor>>;
+    readonly visitor: Visitor;
+  },
 ): Promise<RenderedPage> {
-  const { visitor } = previewed ?? call;
   const user = visitor.user();
   const where = contentPlace(place, view, call.caller);
   const lookup = { fields: previewed?.fields ?? call.fields, caller: call.caller };

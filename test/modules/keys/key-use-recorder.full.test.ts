@@ -94,9 +94,9 @@ suite('the last use of a key', () => {
     assert.ok(ids.includes(used.data.id as string));
 
     const listed = await runWaymark(['key', 'list', '--config', iniFile]);
-    assert.match(listed.out, /^ID +CREATED +LAST USED +SCOPES +RATE +BOUNDS +NAME\n/);
-    assert.match(listed.out, /Z +\d{4}-\d\d-\d\dT\S+Z +read +- +- +used\n/);
-    assert.match(listed.out, /Z +never +read +- +- +idle\n/);
+    assert.match(listed.out, /^ID +CREATED +LAST USED +SCOPES +RATE +BOUNDS +UNTIL +NAME\n/);
+    assert.match(listed.out, /Z +\d{4}-\d\d-\d\dT\S+Z +read +- +- +- +used\n/);
+    assert.match(listed.out, /Z +never +read +- +- +- +idle\n/);
     const second = await startServed(t, iniFile, { first: false });
     const { data } = await postOperation(
       second.url,

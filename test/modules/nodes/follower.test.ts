@@ -217,6 +217,30 @@ test('a bound key reaches no more at a replica, and nothing once the centre has 
   }
 });
 
+test('a node whose key ends says so, and goes on when that gets a later end', async (t) => {
+  const centre = await startSite(t);
+  const replica = await startFollower(t, centre, { name: 'copy-1' });
+  await untilEqual(centre, replica);
+  const nowMs = Date.now();
+  t.mock.timers.enable({ apis: ['Date'], now: nowMs });
+  const { rows } = (await centre.call('svc1.key.list', {})).data;
+  const { id } = rows.find(({ name }: { name: string }) => name === 'copy-1');
+  const until = new Date(nowMs + 60_000).toISOString();
+  await centre.call('svc1.key.edit', { id, until });
+  t.mock.timers.setTime(nowMs + 60_000);
+  const problemOf = async (): Promise<string> => {
+    const as = { apikey: centre.adminKey };
+    const { data } = await replica.call('svc1.server.status', {}, as);
+    return data.node.central.problem ?? '';
+  };
+  await eventually(async () => {
+    assert.ok((await problemOf()).includes(`The API key ended at ${until}`), await problemOf());
+  });
+  await centre.call('svc1.key.edit', { id, until: 'never' });
+  await centre.call('svc1.userinterface.insert', page('/later', 'x'));
+  await untilEqual(centre, replica);
+});
+
 test('only a node that delivers a hook gets its secret', async (t) => {
   const centre = await startSite(t);
   const [one, two] = [

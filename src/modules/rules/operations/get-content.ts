@@ -16,6 +16,7 @@ import {
   placeInput,
   replyInside,
   siteFor,
+  visitorAt,
   type PageParts,
 } from './page-lookup.ts';
 
@@ -99,7 +100,7 @@ export const getContent = defineOperation({
         // A page that requests itself is recognised as a loop.
         fields: via === undefined ? sent : withFields(sent, { via }),
         address: call.caller.address,
-        visitor: previewed?.visitor ?? visitorWith(headers, nowMs, call),
+        visitor: previewed?.visitor ?? visitorWith(headers, nowMs, visitorAt(call, where)),
       };
       const answer = Promise.try(() =>
         shownSite.respond({
@@ -198,7 +199,7 @@ function withFields(fields: Fields, more: Fields): Fields {
 }
 
 /** The caller as a visitor with other fields, at a time. */
-function visitorWith(fields: Fields, nowMs: number | undefined, { visitor }: Call): Visitor {
+function visitorWith(fields: Fields, nowMs: number | undefined, visitor: Visitor): Visitor {
   if (Object.keys(fields).length === 0 && nowMs === undefined) return visitor;
   // The hints of the caller's own browser would contradict another User-Agent.
   const removed = fields['user-agent'] === undefined ? [] : hints;

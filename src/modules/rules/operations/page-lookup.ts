@@ -6,7 +6,7 @@ import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import type { FoundRule } from '../rule.ts';
 import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
-import type { Location } from '../../../core/http/visitor.ts';
+import type { Location, Visitor } from '../../../core/http/visitor.ts';
 import { servicePath } from '../../../core/values/path.ts';
 import type { RowReader } from '../../rendering/rendered-pages.ts';
 import type { Reads } from '../../../core/log/store.ts';
@@ -107,8 +107,26 @@ export function clientOf(
   where: Pick<RequestTarget, 'origin'> = { origin },
 ): AccessClient {
   const isOfOther = fields.origin !== undefined && fields.origin !== origin;
-  const asksOther = authorityOf(where.origin) !== authorityOf(origin) && !readsAll(caller);
-  return { fields: withoutOwnCookies(fields), visitor, isForeign: isOfOther || asksOther };
+  const isForeign = isOfOther || asksForOther({ origin, caller }, where);
+  return { fields: withoutOwnCookies(fields), visitor, isForeign };
+}
+
+/**
+ * The caller of an operation as a visitor of what it asks for: signed out where it asks for a page
+ * of another host than its own, which could otherwise act there in the name of who opened it.
+ */
+export function visitorAt(call: Call, where: Pick<RequestTarget, 'origin'>): Visitor {
+  const { visitor, fields } = call;
+  // The browser says of which page the call is: it asks for itself, at a host for operations.
+  const isOwn = fields.origin === where.origin;
+  return isOwn || !asksForOther(call, where) ? visitor : visitor.with({ isSignedOut: true });
+}
+
+function asksForOther(
+  { origin, caller }: Pick<Call, 'origin' | 'caller'>,
+  where: Pick<RequestTarget, 'origin'>,
+): boolean {
+  return authorityOf(where.origin) !== authorityOf(origin) && !readsAll(caller);
 }
 
 /** Whether a caller may read every page rule anyway. */

@@ -1,5 +1,5 @@
 import { originsOf } from '../rule.ts';
-import { maskedValue, replaceFormerHeaders } from '../../../core/log/former-headers.ts';
+import { maskedValue, replaceFormerSecrets } from '../../../core/log/former-headers.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope } from '../../../core/values/key.ts';
@@ -170,7 +170,7 @@ export function withoutFormerHeaders(
   if (hasScope(reader, 'design')) return allShown;
   return (id, fields) => {
     const current = states.flatMap((state) => state.rule(id)?.rule ?? []);
-    return replaceFormerHeaders(fields, current, maskedValue);
+    return replaceFormerSecrets(fields, current, maskedValue);
   };
 }
 

@@ -38,6 +38,30 @@ function render(
 }
 
 suite('a generic page whose enginedata varies by visitor', () => {
+  test('is shown signed out to a page of another host of the server', async (t) => {
+    const site = await start(t);
+    const v = { origin: 'http://other.example', path: '/offers' };
+    const shown = async (options: object): Promise<unknown> => {
+      const { data } = await site.call('userinterface.get_render', v, options);
+      return [data.enginedata.html, data.user];
+    };
+    const ann = ['<p>Ann</p>', { name: 'ann', roles: [] }];
+    const headers = { 'x-user': 'ann' };
+    assert.deepEqual(await shown({ apikey: undefined, headers }), ['<p>Everybody</p>', null]);
+    // A page of that origin calls another host for its own sake; a key reads all pages anyway.
+    const own = { ...headers, origin: v.origin };
+    assert.deepEqual(await shown({ apikey: undefined, headers: own }), ann);
+    assert.deepEqual(await shown({ headers }), ann);
+    const seen = { path: '/user', content: 'x', headers: { 'X-Seen': '${user}' } };
+    await site.call('userinterface.insert', seen);
+    const asked = async (origin: string): Promise<string | null> => {
+      const where = new URLSearchParams({ '_v.origin': origin, '_v.path': seen.path });
+      const url = `${site.url}/svc1/userinterface/get_content?${where.toString()}`;
+      return (await fetch(url, { headers })).headers.get('x-seen');
+    };
+    assert.deepEqual([await asked(site.url), await asked(v.origin)], ['ann', null]);
+  });
+
   const visits: readonly (readonly [
     title: string,
     headers: Readonly<Record<string, string>>,
