@@ -173,8 +173,8 @@ function pathMistake(path: Json | undefined): string {
   }
   return (
     'path cannot be used: it starts with /, has no . or .. segments, no control characters, ' +
-    'no backslash or encoded slash, and at most one *: at its end, or in place of one whole ' +
-    `segment of at most ${segmentsMax}.`
+    'no backslash, no encoded slash but with content.fetch, and at most one *: at its end, or in ' +
+    `place of one whole segment of at most ${segmentsMax}.`
   );
 }
 
