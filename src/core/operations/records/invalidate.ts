@@ -132,6 +132,7 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
         const request: RevertRequest = {
           selection,
           confirm: v.confirm,
+          ...(family.placing !== undefined && { placing: family.placing(parts) }),
           ...{ by, via: call.via, reader: revertReader(call.caller) },
           request:
             v.confirm === undefined ? undefined : keyedRequest(`${name}.invalidate`, v, call, by),

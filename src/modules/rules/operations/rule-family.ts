@@ -22,6 +22,7 @@ import type {
   RecordStep,
   StoredRecord,
 } from '../../../core/operations/records/family.ts';
+import type { RevertPlacing } from '../../../core/operations/records/revert.ts';
 import { allShown, type Reader, type ShowFields } from '../../../core/operations/records/shown.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 import { effectProblems } from './effects.ts';
@@ -69,6 +70,15 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
   place(write, { engines, accessNames }) {
     return placeRuleFields(write, { engines, accessNames });
   },
+  placeAgain(_reads, record, placing) {
+    if (placing === undefined) return {};
+    const checks = {
+      engines: new Set(placing.engines),
+      accessNames: new Set(placing.accessNames),
+    };
+    return placeRuleFields({ current: record as unknown as Rule, sent: {} }, checks);
+  },
+  placing: rulePlacing,
   fromText: ruleFieldsFromText,
   problems: (rule, names, { engines, accessNames, allowPrivate, view }) =>
     ruleProblems(rule, names, { engines, accessNames, allowPrivate, base: view.base }),
@@ -125,6 +135,14 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
     },
   },
 };
+
+/** The parts of placing page rules, in data that a thread can get. */
+export function rulePlacing({
+  engines,
+  accessNames,
+}: Pick<RuleParts, 'engines' | 'accessNames'>): RevertPlacing {
+  return { engines: [...engines], accessNames: [...accessNames] };
+}
 
 function placed({ rule, ...place }: StoredRule): StoredRecord<Rule> {
   return { record: rule, ...place };

@@ -305,6 +305,8 @@ suite('a record with a long history', () => {
       const asked: unknown[] = [];
       const run = invalidateOperation(ruleFamily).run({
         store,
+        engines: new Set(),
+        accessNames: new Set(),
         revertInThread(request) {
           asked.push(request);
           return runRevert(store, [ruleFamily], request);

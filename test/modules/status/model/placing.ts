@@ -161,7 +161,8 @@ function asKind(value: Json | undefined): Kind | undefined {
   return kinds.find((kind) => kind === value);
 }
 
-function difference(
+/** The edit that turns a record into another one. */
+export function difference(
   before: State | undefined,
   after: Pick<Placed, 'fields' | 'unknowns'>,
 ): JsonObject {
