@@ -29,7 +29,7 @@ interface KeyOptions<Item, Field extends string> {
   /** What the file or folder at its path holds, which no mount may serve: `a private key`. */
   readonly holds?: string;
   /** Whether a file with this text holds nothing of that; by default, none does. */
-  isOpen?(text: string): boolean;
+  readonly isOpen?: (text: string) => boolean;
   /** Whether its value is a secret, which no operation shows. */
   readonly isSecret?: true;
   /** The ini text of a value; by default texts and numbers as they are, and `yes` or `no`. */
