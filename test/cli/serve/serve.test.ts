@@ -102,11 +102,11 @@ suite('waymark serve refuses with one line', () => {
 
   test('rules to import with mistakes, each with its line, and imports none', async (t) => {
     const { folder, iniFile } = await serverFolder(t, 'import = rules.ndjson\n', {
-      'rules.ndjson': '{"path":"/a","content":"x"}\n{"path":"/b"}\nnonsense\n',
+      'rules.ndjson': '{"path":"/a","content":"x"}\n{"path":"/b","kind":"blog"}\nnonsense\n',
     });
     const { code, err } = await runHere(['serve', '--config', iniFile]);
     assert.equal(code, 1);
-    assert.match(err, /line 2: kind is missing/);
+    assert.match(err, /line 2: kind "blog" is not one of/);
     assert.match(err, /line 3: not JSON/);
     await writeFile(join(folder, 'rules.ndjson'), '{"path":"/a","content":"x"}\n');
     const served = await startServed(t, iniFile);

@@ -32,7 +32,7 @@ import { placeRuleFields } from './placement.ts';
 import { ruleProblems, type RuleChecks } from './rule-problems.ts';
 import { ruleSchema } from './rule-schema.ts';
 import { serverFields, type ViewConfig } from './rule-view.ts';
-import { shadowProblems } from './shadows.ts';
+import { siteProblems } from './shadows.ts';
 
 /** The parts that the operations on page rules need. */
 export interface RuleParts extends RecordParts, Pick<RuleChecks, 'engines' | 'allowPrivate'> {
@@ -78,7 +78,7 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
       : [],
   afterWrite: ({ stored, call }, parts) => [
     ...effectProblems(parts, ruleOf(stored), call),
-    ...shadowProblems(parts, stored.record, call),
+    ...siteProblems(parts, stored.record, call),
   ],
 
   serverFields: (rule, { view }, origin) => serverFields(rule, view, origin),

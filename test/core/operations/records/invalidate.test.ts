@@ -27,6 +27,16 @@ async function invalidate(call: Call, v: object) {
   return { dry: dry.data, done: done.data };
 }
 
+/** Confirms the dry run of an undo. */
+async function confirmed(call: Call, name: string, v: object) {
+  const { data } = await call(name, v);
+  return (await call(name, { ...v, confirm: data.digest })).data;
+}
+
+async function invalidateRow(call: Call, id: string) {
+  return confirmed(call, 'svc1.record.invalidate', { table: 'lamps', id });
+}
+
 for (const [transport, open] of Object.entries(transports)) {
   suite(`an invalidate over ${transport}`, () => {
     test('deletes a record, keeps its history, and can be reverted', async (t) => {
@@ -104,6 +114,41 @@ for (const [transport, open] of Object.entries(transports)) {
         until: '2000-01-01',
       });
       assert.equal(window.error?.field, 'until', 'a day alone is no moment');
+    });
+
+    test('refuses in the dry run what the store would refuse to write', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const schema = { type: 'object', properties: { sku: { type: 'string' } } };
+      const definition = { name: 'lamps', schema };
+      const { data: table } = await call('svc1.table.insert', definition);
+      const { data: row } = await call('svc1.record.insert', { table: 'lamps', sku: 'T-1' });
+      const full = await call('svc1.table.invalidate', { id: table.id });
+      assert.equal(full.error?.code, 'conflict');
+      assert.match(full.error.message, /has 1 row/);
+      // An undo of both is possible: the row goes first.
+      await invalidateRow(call, row.id as string);
+      const gone = await confirmed(call, 'svc1.table.invalidate', { id: table.id });
+      await call('svc1.table.insert', definition, { vk: 'again' });
+      const taken = await call('svc1.table.invalidate', { txn: gone.txn });
+      assert.equal(taken.error?.code, 'conflict');
+      assert.match(taken.error.message, /exists already/);
+    });
+
+    test('refuses in the dry run to bring a row back whose table is gone, or another key', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const schema = { type: 'object', properties: { sku: { type: 'string' } } };
+      const { data: table } = await call('svc1.table.insert', { name: 'lamps', schema });
+      const { data: edited } = await call('svc1.table.edit', { id: table.id, key: 'sku' });
+      const { data: row } = await call('svc1.record.insert', { table: 'lamps', sku: 'T-1' });
+      const seq = String(edited.seq);
+      const key = await call('svc1.table.invalidate', { id: table.id, from: seq, until: seq });
+      assert.deepEqual([key.error?.code, key.error?.field], ['conflict', 'key']);
+      const { txn } = await invalidateRow(call, row.id as string);
+      await confirmed(call, 'svc1.table.invalidate', { id: table.id });
+      const back = await call('svc1.change.invalidate', { txn });
+      assert.equal(back.error?.code, 'conflict');
     });
 
     test('leaves the records as they are that it is told to, and confirms only that', async (t) => {
