@@ -301,10 +301,8 @@ class ServingProcess implements RunningServer {
         passwords: new Passwords({ monotonicMs, counter }),
         keyRates: createKeyRates(counter),
         rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
-        keyUses: this.#keyUses,
+        ...{ keyUses: this.#keyUses, visits: this.#visits, requestVisits: this.#requestVisits },
         anonymousWrites: createAnonymousWrites(counter),
-        visits: this.#visits,
-        requestVisits: this.#requestVisits,
       },
       state: this.#state(config, store),
     };
