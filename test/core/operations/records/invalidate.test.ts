@@ -311,7 +311,7 @@ suite('a record with a long history', () => {
           asked.push(request);
           return runRevert(store, [ruleFamily], request);
         },
-      } as RuleParts);
+      } as unknown as RuleParts);
       const call = { caller: { keyId: 'k', scopes: new Set() } } as unknown as OperationCall;
       for (const selection of [{ id: 'a' }, { from: '1' }]) {
         asked.length = 0;
