@@ -307,7 +307,7 @@ suite('a record with a long history', () => {
         store,
         engines: new Set(),
         accessNames: new Set(),
-        revertInThread(request) {
+        revertInThread(request: Parameters<RuleParts['revertInThread']>[0]) {
           asked.push(request);
           return runRevert(store, [ruleFamily], request);
         },
