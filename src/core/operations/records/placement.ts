@@ -179,7 +179,7 @@ function stringBytesAtMost(text: string): number {
   return 6 * text.length + 2;
 }
 
-/** The edit by which mergeFields turns a record into another one. */
+/** The edit by which mergeFields turns a record into another one; ids do not count. */
 export function editBetween(before: object, after: object): JsonObject {
   return difference(fieldsOf(before), fieldsOf(after));
 }

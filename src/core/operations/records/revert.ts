@@ -514,12 +514,12 @@ function wholeWrite({ action, data }: Change, after: object): JsonObject {
 function placedAgain(
   reads: Reads,
   record: JsonObject,
-  { placeAgain }: Folding,
+  folding: Folding,
   placing: RevertPlacing | undefined,
 ): JsonObject {
-  if (placeAgain === undefined) return record;
+  if (folding.placeAgain === undefined) return record;
   try {
-    return mergeFields(record, placeAgain(reads, record, placing));
+    return mergeFields(record, folding.placeAgain(reads, record, placing));
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
     return record;

@@ -13,6 +13,7 @@ import {
   type RuleParts,
 } from '../../../../src/modules/rules/operations/rule-family.ts';
 import type { Call as OperationCall } from '../../../../src/core/operations/operation.ts';
+import type { RevertRequest } from '../../../../src/core/operations/records/revert.ts';
 import { startSite } from '../../../harness.ts';
 import { commit, edited, inserted, scratchStore } from '../../log/scratch.ts';
 import { transports, type Call } from '../../../modules/status/transports.ts';
@@ -307,7 +308,7 @@ suite('a record with a long history', () => {
         store,
         engines: new Set(),
         accessNames: new Set(),
-        revertInThread(request: Parameters<RuleParts['revertInThread']>[0]) {
+        revertInThread(request: RevertRequest) {
           asked.push(request);
           return runRevert(store, [ruleFamily], request);
         },
