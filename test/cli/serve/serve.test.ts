@@ -221,7 +221,7 @@ suite('waymark serve DIR', () => {
 
     // Commands find the data by the folder of the site.
     const listed = await runWaymark(['key', 'list', '--config', site], { env });
-    assert.match(listed.out, /^ID .*\n\S+ .* admin +- +- +admin\n$/, listed.err);
+    assert.match(listed.out, /^ID .*\n\S+ .* admin +- +- +- +admin\n$/, listed.err);
     served.child.kill('SIGTERM');
     await served.closed;
     const again = await startServed(t, '', {

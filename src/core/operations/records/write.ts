@@ -58,7 +58,7 @@ export function insertOperation<Parts extends RecordParts, R extends RecordField
       await family.prepare?.(call);
       const given: FamilyCall = { operation: 'insert', v, call };
       const now = familyFor(family, given, parts.store, parts);
-      const values = filledIn(fieldValues(now, v, call), call);
+      const values = fieldValues(now, v, call);
       const sent = fieldsSent(family, values);
       const request = requestOf(now, `${name}.insert`, { v, values: withoutNulls(values) }, call);
       const vk = call.vk ?? request.derivedVk;
@@ -164,13 +164,7 @@ function fieldValues<Parts extends RecordParts, R extends RecordFields>(
   return isText === true ? (family.fromText?.(v) ?? v) : v;
 }
 
-/** The fields of an insert; of a form, those with a value: browsers send empty inputs, too. */
-function filledIn(fields: JsonObject, { isText }: Call): JsonObject {
-  if (isText !== true) return fields;
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== ''));
-}
-
-/** The fields of an insert that have a value. */
+/** The fields of an insert that have a value: browsers send empty inputs, too. */
 function withoutNulls(fields: JsonObject): JsonObject {
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 }

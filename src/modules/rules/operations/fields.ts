@@ -42,7 +42,6 @@ export interface Placing {
   readonly engines: ReadonlySet<string>;
   /** Names of the access sections; undefined if they are not known. */
   readonly accessNames?: ReadonlySet<string> | undefined;
-  /** Whether the values are those of a form or query, in which a numeral is a number. */
 }
 
 /** One field of a page rule. */
@@ -251,12 +250,24 @@ export function ruleFieldsFromText(sent: JsonObject): JsonObject {
   );
   return {
     ...sent,
+    ...emptied(sent),
     ...(status !== undefined && parseStatus(status) !== undefined && { httpresponse: status }),
     ...(order !== undefined && parseFinite(order) !== undefined && { rve: order }),
     ...(isJsonObject(enginedata) && {
       enginedata: formValue(enginedata, { properties: enginedataProperties(sent) }),
     }),
   };
+}
+
+/** No value for the empty texts of fields that cannot be empty: browsers send empty inputs, too. */
+function emptied(sent: JsonObject): JsonObject {
+  const placing: Placing = { kind: 'content', engine: undefined, engines: new Set() };
+  const names = Object.keys(sent).filter((name) => sent[name] === '');
+  const never = names.filter((name) => {
+    const definition = fieldDefinitions.get(name);
+    return definition !== undefined && definition.parse('', placing) === undefined;
+  });
+  return Object.fromEntries(never.map((name) => [name, null]));
 }
 
 /** The schemas of members of enginedata; of every kind and engine if an edit names none. */
