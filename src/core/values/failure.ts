@@ -123,6 +123,11 @@ export class Failure extends Error {
     return new Failure(this.code, message, { ...this.#detail, field });
   }
 
+  /** A copy whose answer has these header fields, flat. */
+  answeredWith(fields: readonly string[]): Failure {
+    return new Failure(this.code, this.message, { ...this.#detail, fields });
+  }
+
   /** A copy whose answer is only for its client, and for those whom `admits` lets have it. */
   forClient(admits: FailureDetail['admits']): Failure {
     const isReusable = admits === undefined ? undefined : this.isReusable;

@@ -134,6 +134,7 @@ function recorderOf(t: TestContext) {
     store: {
       keyUses: {
         all: () => stored,
+        count: () => 0,
         put: (uses) => {
           puts.push([...uses.keys()]);
           if (state.isFull) return Promise.reject(new Error('disk full'));
