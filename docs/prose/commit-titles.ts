@@ -11,8 +11,8 @@ const verbs = new Set(
   deliver derive describe detect disable divide document draw drop emit enable encode encrypt end enforce
   escape evict expect expire explain export expose extend extract fetch find finish fix flush fold follow
   forbid forget format fuzz give group guard handle hand hide hold honour identify ignore import
-  include index inherit insert inline invalidate join keep key kill lead leave let limit link list
-  load lock log look lower make map mark match measure mend merge migrate mirror mount move name narrow
+  include index inherit insert inline invalidate join keep know key kill lead leave let limit link list
+  load lock log look lower make map mark mask match measure mend merge migrate mirror model mount move name narrow
   note offer open order parse pass pause permit pick place poll prefer prepare preserve print prove
   publish purge put queue raise rank rate read rebuild record redirect reduce refuse register
   reject release reload remember remove rename render renew repeat replace reply report require

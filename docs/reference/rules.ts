@@ -38,7 +38,7 @@ export function rulesPage(): string {
   return `# Page rules
 
 A page rule says how the server answers requests for a path, or a key. \`svc1.userinterface.insert\` adds one; see
-[its operations](operations.md#userinterface). \`path\` and \`kind\` are needed; without \`kind\` it is \`content\`.
+[its operations](operations.md#userinterface). \`path\` is needed; without \`kind\` it is \`content\`.
 
 ## Kinds
 

@@ -42,8 +42,11 @@ function isHeld(value, text) {
 function decimalOf(text) {
   const [, sign, whole, fraction = '', power = '0'] =
     /^(-?)(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/.exec(text);
-  const digits = (whole + fraction).replace(/^0+/, '');
-  const kept = digits.replace(/0+$/, '');
-  if (kept === '') return '0';
-  return `${sign}${kept}e${Number(power) - fraction.length + digits.length - kept.length}`;
+  const all = whole + fraction;
+  let [start, end] = [0, all.length];
+  while (start < end && all[start] === '0') start += 1;
+  while (end > start && all[end - 1] === '0') end -= 1;
+  if (start === end) return '0';
+  const exponent = Number(power) - fraction.length + all.length - end;
+  return `${sign}${all.slice(start, end)}e${exponent}`;
 }

@@ -71,10 +71,10 @@ suite('waymark export and import', () => {
 
   test('report a refused line, and import the others', async (t) => {
     const { waymark } = await site(t);
-    const text = `${pages('/a')}nonsense\n{"path":"/b"}\n${pages('/c')}`;
+    const text = `${pages('/a')}nonsense\n{"path":"/b","kind":"blog"}\n${pages('/c')}`;
     const first = await waymark(['import'], text);
     assert.deepEqual([first.code, first.out], [1, 'imported 2, unchanged 0, refused 2\n']);
-    assert.match(first.err, /^line 2: not JSON\.\nline 3: kind is missing.*\n$/);
+    assert.match(first.err, /^line 2: not JSON\.\nline 3: kind "blog" is not one of.*\n$/);
     const { code, out } = await waymark(['import', '--json'], text);
     assert.equal(code, 1);
     const { refusals, ...counts } = JSON.parse(out) as { refusals: { line: number }[] };

@@ -6,7 +6,7 @@
 import { numberOf, parseJson } from '../exact-json.js';
 import { createRadios, createSelect } from './choices.js';
 import { labelled, newId, surroundings, tag } from './dom.js';
-import { choicesOf, typeOf } from './schema.js';
+import { choicesOf, textOf, typeOf } from './schema.js';
 
 const longCharacters = 160;
 const radiosMax = 5;
@@ -147,7 +147,7 @@ function number(spec) {
   return labelled(spec, control, {
     get: () => (control.value === '' ? undefined : numberOf(control.value)),
     set: (value) => {
-      control.value = value === undefined ? '' : JSON.stringify(value);
+      control.value = value === undefined ? '' : textOf(value);
     },
     check: (value) => {
       if (value === undefined) return '';

@@ -36,7 +36,7 @@ export function operationSubcommands(
 /** Options of every client command: an input field with such a name is an argument. */
 const ownOptions: readonly string[] = ['url', 'apikey', 'config', 'json', 'vk', 'help'];
 
-/** The subcommand of an operation: required input fields are arguments, the others options. */
+/** The subcommand of an operation: required input fields are arguments, most others options. */
 function operationSubcommand({
   name,
   summary,
@@ -44,12 +44,14 @@ function operationSubcommand({
   fields = input,
   envelope,
   inDrafts,
+  optionalArgument = '',
 }: OperationDescription): Subcommand {
   const { required = [] } = input;
   const isRequired = (field: string): boolean => (required as readonly Json[]).includes(field);
   const schemas = Object.entries(propertiesOf(fields));
+  const optional = [...ownOptions, optionalArgument];
   const positional = schemas
-    .filter(([field]) => isRequired(field) || ownOptions.includes(field))
+    .filter(([field]) => isRequired(field) || optional.includes(field))
     .toSorted(([one], [other]) => Number(isRequired(other)) - Number(isRequired(one)));
   const argOf = (field: string): string => (isRequired(field) ? `<${field}>` : `[${field}]`);
   return {

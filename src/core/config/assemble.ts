@@ -1,6 +1,6 @@
 import { originRank } from '../values/network/origin-pattern.ts';
 import { resolve } from 'node:path';
-import { isUrl, type ListenAddress } from './addresses.ts';
+import type { ListenAddress } from './addresses.ts';
 import type { JsonObject } from '../values/json/json.ts';
 import type {
   Certificate,
@@ -11,7 +11,13 @@ import type {
   TableConfig,
 } from './config.ts';
 import { atOnce, type Steps } from '../fair/turns.ts';
-import { configFieldName, type FieldsOf, type Keys, type ValuesOf } from './ini-key.ts';
+import {
+  configFieldName,
+  resolvedPath,
+  type FieldsOf,
+  type Keys,
+  type ValuesOf,
+} from './ini-key.ts';
 import type { ParsedIni, ParsedSection } from './parse.ts';
 import { noMountFiles, type MountFiles } from '../../modules/redirects/mount-files.ts';
 import { acmeKeys, sections, tlsKeys, type SectionFields, type SectionKind } from './schema.ts';
@@ -49,7 +55,6 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
 export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
   const { file, folder, hostName } = inputs;
   const { auth } = ini;
-  const jwks = auth.values.jwt_jwks;
   const config = {
     file,
     includedFiles: inputs.includedFiles ?? [],
@@ -91,7 +96,6 @@ export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
       ...fieldsOf('auth', auth, folder),
       anonymous: unique(auth.values.anonymous),
       corsOrigins: unique(auth.values.cors_origins),
-      jwtJwks: jwks === undefined || isUrl(jwks) ? jwks : resolve(folder, jwks),
     },
     engines: ini.engines.map((section) => ({
       name: section.name,
@@ -159,7 +163,7 @@ function fieldsOfKeys<S extends Keys>(keys: S, values: ValuesOf<S>, folder: stri
   const fields = Object.entries(keys).map(([name, key]) => {
     const value = values[name];
     const isPath = key.isPath === true && typeof value === 'string';
-    return [configFieldName(name, key), isPath ? resolve(folder, value) : value] as const;
+    return [configFieldName(name, key), isPath ? resolvedPath(folder, value) : value] as const;
   });
   // The schema gives the names, and each value comes from the parser of its key.
   return Object.fromEntries(fields) as FieldsOf<S>;

@@ -1,3 +1,4 @@
+import { withoutUsers } from '../values/url-user.ts';
 import { addedFieldName, fieldValue } from './headers.ts';
 import { customHeadersMax } from './limits.ts';
 import { placeOf } from './include.ts';
@@ -22,9 +23,8 @@ export function parseEntry<T>(
   const parsed = parse(value);
   if ('value' in parsed) return parsed;
   if (value === '') return { refused: `${quoted(key)} is empty: ${parsed.refused}` };
-  return {
-    refused: `${quoted(key)} cannot be ${quoted(parsed.part ?? value)}: ${parsed.refused}`,
-  };
+  const shown = quoted(withoutUsers(parsed.part ?? value));
+  return { refused: `${quoted(key)} cannot be ${shown}: ${parsed.refused}` };
 }
 
 /** The message about a key that an earlier line has set already. */

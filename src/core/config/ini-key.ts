@@ -1,3 +1,5 @@
+import { resolve } from 'node:path';
+import { isUrl } from './addresses.ts';
 import { quoted } from './problem.ts';
 import type { Parsed, ValueParser } from './values.ts';
 
@@ -20,11 +22,14 @@ interface KeyOptions<Item, Field extends string> {
   /** Its name in the configuration, if that is not the key in camel case. */
   readonly field?: Field | undefined;
   /**
-   * Whether it names a file or folder; the folder of the ini file is the base of relative paths.
+   * Whether it names a file or folder, and no URL; the folder of the ini file is the base of
+   * relative paths.
    */
   readonly isPath?: true;
   /** What the file or folder at its path holds, which no mount may serve: `a private key`. */
   readonly holds?: string;
+  /** Whether a file with this text holds nothing of that; by default, none does. */
+  readonly isOpen?: (text: string) => boolean;
   /** Whether its value is a secret, which no operation shows. */
   readonly isSecret?: true;
   /** The ini text of a value; by default texts and numbers as they are, and `yes` or `no`. */
@@ -68,6 +73,12 @@ export interface HeldFile {
   /** As the ini text has it. */
   readonly path: string;
   readonly holds: string;
+  readonly isOpen?: KeyOptions<unknown, string>['isOpen'];
+}
+
+/** The path of a file that a key names; a URL stays as it is. */
+export function resolvedPath(folder: string, text: string): string {
+  return isUrl(text) ? text : resolve(folder, text);
 }
 
 /** The name of a key in the configuration. */

@@ -1,4 +1,4 @@
-import { dirname, resolve } from 'node:path';
+import { dirname } from 'node:path';
 import { lineNumber, lineWords, placeOf, type IncludedFile } from './include.ts';
 import {
   parseEntry,
@@ -14,8 +14,10 @@ import {
   type Keys,
   type ParsedKeys,
   type ValuesOf,
+  resolvedPath,
 } from './ini-key.ts';
 import { atOnce, type Steps } from '../fair/turns.ts';
+import { isUrl } from './addresses.ts';
 import { nearestName } from '../values/nearest.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import { scanSteps, type Entry, type ScannedIni, type ScannedSection } from './scan.ts';
@@ -279,11 +281,15 @@ function parseSection<K extends SectionKind>(
   const all = Object.entries(keys).map(([name, key]) => {
     const value = joined(key, values.get(name));
     const isBelow = section.folder !== undefined && key.isPath === true;
-    return [name, isBelow && typeof value === 'string' ? resolve(section.folder, value) : value];
+    return [
+      name,
+      isBelow && typeof value === 'string' ? resolvedPath(section.folder, value) : value,
+    ];
   });
   const heldFiles = all.flatMap(([name, path]): readonly HeldFile[] => {
-    const holds = typeof name === 'string' ? keys[name]?.holds : undefined;
-    return holds !== undefined && typeof path === 'string' ? [{ path, holds }] : [];
+    const { holds, isOpen } = (typeof name === 'string' ? keys[name] : undefined) ?? {};
+    if (holds === undefined || typeof path !== 'string' || isUrl(path)) return [];
+    return [{ path, holds, ...(isOpen && { isOpen }) }];
   });
   return {
     name: section.name,

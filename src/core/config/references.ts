@@ -404,8 +404,12 @@ export async function privateFiles(
   const sections: readonly unknown[] = Object.values(ini).flat();
   const held = sections.flatMap((section) => (hasHeldFiles(section) ? section.heldFiles : []));
   const own = iniFiles.map((path) => ({ path, holds: 'the ini file' }));
-  const found = [...held, ...own].map(async ({ path: written, holds }) => {
+  const found = [...held, ...own].map(async ({ path: written, holds, isOpen }: HeldFile) => {
     const path = resolve(folder, written);
+    if (isOpen !== undefined) {
+      const read = await readText(path, { bytesMax: jwksBytesMax });
+      if (!('refused' in read) && isOpen(read.text)) return [];
+    }
     const real = await realPath(path);
     return real === path
       ? [{ path, holds }]

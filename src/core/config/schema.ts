@@ -33,6 +33,7 @@ import {
 import { cookieName, fieldName, fieldValue, hsts, hstsText } from './headers.ts';
 import { includePattern } from './include.ts';
 import { type FieldsOf, type Keys, list, optional, repeated, single } from './ini-key.ts';
+import { isPublicKeySet } from './secrets-keys.ts';
 import { connectionsMax, keyRateMax, nodeNameCharactersMax } from './limits.ts';
 import {
   type ValueParser,
@@ -214,7 +215,11 @@ export const sections = {
     user_header: optional(fieldName),
     roles_header: optional(fieldName),
     /** A URL, or the path of a file. */
-    jwt_jwks: optional(urlOrFile),
+    jwt_jwks: optional(urlOrFile, {
+      isPath: true,
+      holds: 'the keys of tokens',
+      isOpen: isPublicKeySet,
+    }),
     jwt_issuer: optional(anyText),
     jwt_audience: optional(anyText),
     jwt_cookie: single(cookieName, 'jwt'),

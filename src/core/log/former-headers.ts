@@ -1,3 +1,4 @@
+import { mapUsersIn, usersIn } from '../values/url-user.ts';
 import { isJsonObject, type Json, type JsonObject } from '../values/json/json.ts';
 
 /** Replaces header values in answers to callers without the scope to write rules. */
@@ -6,6 +7,23 @@ export const maskedValue = '***';
 export const purgedValue = '[purged]';
 /** Replaces header values of a hook in the log of a node that does not deliver it. */
 export const withheldValue = '[withheld]';
+
+/**
+ * Replaces each secret that no current version of a record has by `mark`, in the fields of the
+ * record or of a row about it: as replaceFormerHeaders, and users with their passwords in URLs
+ * (RFC 3986 §3.2.1), which no source may have, and which therefore wait. The content of a page is
+ * no secret.
+ */
+export function replaceFormerSecrets(
+  fields: JsonObject,
+  current: readonly object[],
+  mark: string,
+): JsonObject {
+  const values = new Set<string>();
+  for (const record of current) collectUsers(record as JsonObject, values);
+  const shown = mapUsers(fields, (user) => (values.has(user) ? user : mark));
+  return replaceFormerHeaders(shown, current, mark);
+}
 
 /**
  * Replaces each header value that no current version of a record has by `mark`, in the fields of
@@ -22,6 +40,26 @@ export function replaceFormerHeaders(
   const values = new Set<string>();
   for (const record of current) collectValues(record as JsonObject, values);
   return replaced(fields, (value) => (values.has(JSON.stringify(value)) ? value : mark));
+}
+
+function collectUsers(json: Json, users: Set<string>): void {
+  if (typeof json === 'string') for (const user of usersIn(json)) users.add(user);
+  else if (Array.isArray(json)) for (const one of json as Json[]) collectUsers(one, users);
+  else if (isJsonObject(json)) for (const one of Object.values(json)) collectUsers(one, users);
+}
+
+const contentName = 'content';
+
+function mapUsers(fields: JsonObject, map: (user: string) => string): JsonObject {
+  const mapIn = (json: Json): Json => {
+    if (typeof json === 'string') return mapUsersIn(json, map);
+    if (isJsonObject(json)) return mapMembers(json, (_name, member) => mapIn(member));
+    if (!Array.isArray(json)) return json;
+    const before = json as readonly Json[];
+    const members = before.map(mapIn);
+    return members.some((member, at) => member !== before[at]) ? members : before;
+  };
+  return mapMembers(fields, (name, member) => (name === contentName ? member : mapIn(member)));
 }
 
 const unknownsName = '_unknowns_';

@@ -161,6 +161,8 @@ export interface OperationDescription {
   readonly linesField?: string;
   /** Whether it can read or change a draft instead of the live state. */
   readonly inDrafts?: true;
+  /** An input field that may be left out, and is an argument of the command all the same. */
+  readonly optionalArgument?: string;
   /** Whether answers have a validator. */
   readonly etag?: true;
   /** Its failures besides those of every operation. */

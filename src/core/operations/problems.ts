@@ -9,7 +9,8 @@ const text = { type: 'string' } as const;
 /** JSON Schema of the member `problems` in the answer to a write. */
 export const problemsMember: JsonObject = {
   type: 'array',
-  description: 'What is wrong with the fields sent now, one entry for each mistake.',
+  description:
+    'What is wrong with the fields sent now and those that wait, one entry for each mistake.',
   items: {
     title: 'Problem',
     type: 'object',

@@ -99,10 +99,8 @@ export interface Site extends SiteAccess {
 /** Creates a site. */
 export function createSite(parts: SiteParts): Site {
   const { rules, disk, access } = parts;
-  const all = guardedPrecedence(
-    access,
-    precedenceOf(() => sources),
-  );
+  const unguarded = precedenceOf(() => sources);
+  const all = guardedPrecedence(access, unguarded);
   const { sources, fetchedRules, notFound } = sourcesOf(parts, all);
   return {
     respond: withPrivacy(access, (request) => {

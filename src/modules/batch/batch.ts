@@ -6,7 +6,7 @@ import { preferMember, vkMember } from '../../core/operations/records/schema.ts'
 import { turnsOf } from '../../core/operations/turns.ts';
 import { Failure, type Problem } from '../../core/values/failure.ts';
 import type { Json } from '../../core/values/json/json.ts';
-import { type ShadowParts, shadowProblems } from '../rules/operations/shadows.ts';
+import { type ShadowParts, isSiteProblem, siteProblems } from '../rules/operations/shadows.ts';
 import { batchOperationsMax } from './limits.ts';
 import { type BatchReport, type BatchRequest, type BatchResult, batchNames } from './run-batch.ts';
 
@@ -184,7 +184,7 @@ function requestOf(operations: Json, dry: boolean, call: Call): BatchRequest {
   };
 }
 
-/** The results with the problems of page rules that a file or another rule hides. */
+/** The results with the problems of page rules that follow from what else answers. */
 async function withShadows(
   parts: ShadowParts & Pick<BatchParts, 'store'>,
   results: readonly BatchResult[],
@@ -204,7 +204,7 @@ async function withShadows(
     }
     compared += 1;
     if (turns.isOver()) await turns.next();
-    const problems = [...otherProblems(result), ...shadowProblems(parts, rule, call)];
+    const problems = [...otherProblems(result), ...siteProblems(parts, rule, call)];
     const { problems: _problems, ...rest } = result;
     shown.push(problems.length === 0 ? rest : { ...rest, problems });
   }
@@ -213,5 +213,5 @@ async function withShadows(
 
 /** In the thread, rules were compared with each other in the middle of the batch. */
 function otherProblems({ problems = [] }: BatchResult): readonly Problem[] {
-  return problems.filter(({ reason }) => reason !== 'shadowed');
+  return problems.filter((problem) => !isSiteProblem(problem));
 }

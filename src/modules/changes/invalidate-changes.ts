@@ -23,7 +23,7 @@ import {
 import { vkMember } from '../../core/operations/records/schema.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { canWrite, hasScope } from '../../core/values/key.ts';
-import { ruleFamily } from '../rules/operations/rule-family.ts';
+import { type RuleParts, ruleFamily, rulePlacing } from '../rules/operations/rule-family.ts';
 import { tableFamily } from '../tables/operations/table-family.ts';
 import { rowFamily } from '../tables/rows/row-family.ts';
 import { hookFamily } from '../webhooks/operations/hook-family.ts';
@@ -51,7 +51,7 @@ export const revertedFamilies: readonly Folding[] = [
 ];
 
 /** The parts that change.invalidate needs. */
-interface UndoParts {
+interface UndoParts extends Pick<RuleParts, 'engines' | 'accessNames'> {
   readonly store: Store;
   /** Runs a large undo in another thread. Rejects as runRevert does. */
   readonly revertInThread: (request: RevertRequest) => Promise<WriteReport>;
@@ -99,7 +99,7 @@ export const invalidateChanges = defineOperation({
         ...(except !== undefined && { except }),
         ...(bounds && { within: { userinterface: { bounds: bounds as JsonObject } } }),
       },
-      ...{ confirm, by, via: call.via },
+      ...{ confirm, by, via: call.via, placing: rulePlacing(parts) },
       ...{ reader: revertReader(call.caller), writer: writerOf(call) },
       request: confirm === undefined ? undefined : keyedRequest('change.invalidate', v, call),
     };

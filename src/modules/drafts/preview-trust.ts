@@ -69,11 +69,11 @@ export function createPreviewTrust(
 function isTrusted(store: Pick<Store, 'key'>, by: string, nowMs: number): boolean {
   if (by === 'anonymous' || by.startsWith('user:')) return false;
   const key = store.key(by);
-  if (key === undefined) return !isId(by);
+  if (key === undefined) return !isKeyId(by);
   return keyEndMs(key) > nowMs && hasScope({ scopes: new Set(key.scopes) }, 'design');
 }
 
 /** Whether a name in the log is the id of a key; otherwise it is that of a command. */
-function isId(by: string): boolean {
+export function isKeyId(by: string): boolean {
   return /^[\da-f]{8}-/.test(by);
 }

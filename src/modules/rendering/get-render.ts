@@ -168,6 +168,7 @@ export const getRender = defineOperation({
   scope: 'render',
   effect: 'reads',
   inDrafts: true,
+  optionalArgument: 'path',
   summary: 'The data that a generic page needs to render itself for an origin, path and query.',
   input,
   output: renderOutput,

@@ -1,3 +1,4 @@
+import { withoutUsers } from '../../core/values/url-user.ts';
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../../core/config/config.ts';
 import { describeConfig } from '../../core/config/describe.ts';
@@ -81,10 +82,5 @@ function sameKey(one: string, other: string): boolean {
 /** The values in use; a line with a variable stands for its value, which may be a secret. */
 function valuesOf(described: readonly Entry[], lines: readonly Entry[]): readonly string[] {
   const shown = lines.some(({ text }) => text.includes('${')) ? lines : described;
-  return shown.flatMap(({ text }) => (text === '' ? [] : [masked(text)]));
-}
-
-/** A text whose URLs have no user and password (RFC 3986 §3.2.1). */
-function masked(text: string): string {
-  return text.replace(/:\/\/[^/?#\s]+@/g, '://…@');
+  return shown.flatMap(({ text }) => (text === '' ? [] : [withoutUsers(text)]));
 }

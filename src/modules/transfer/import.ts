@@ -279,11 +279,7 @@ function commitLines(
       }
       taken.set(line.vk, line);
       const id = freeId(reads, line) ?? line.newId;
-      const { family } = line;
-      const isChecked = family === 'userinterface' || family === 'webhook';
-      if (isChecked && records.length < writtenCheckedMax) {
-        records.push({ line: line.line, family, id, isExported: line.vkScope === 'record' });
-      }
+      if (records.length < writtenCheckedMax) records.push(...checkedRecord(line, id));
       if ('draft' in placed) {
         drafts.push({ ...placed.draft, id, vk: claimFor(line, by) });
         if (line.family !== 'userinterface') placedRows.push({ line: line.line, placed });
@@ -304,6 +300,15 @@ function commitLines(
     };
     return { drafts: isWithheld(result) ? [] : drafts, answer: () => result };
   });
+}
+
+/** The record of a line, if it is checked once all lines are written. */
+function checkedRecord(
+  { line, family, vkScope }: ImportLine,
+  id: string,
+): readonly ImportedRecord[] {
+  if (family !== 'userinterface' && family !== 'webhook') return [];
+  return [{ line, family, id, isExported: vkScope === 'record' }];
 }
 
 /** Why a bound key cannot import a line; undefined if it can. */

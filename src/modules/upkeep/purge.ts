@@ -15,7 +15,7 @@ import {
 import { claimFolder } from '../../core/log/folder/folder-claim.ts';
 import { writeErrorOf } from '../../core/log/folder/full-disk.ts';
 import { checkPages, newestTransaction } from '../../core/log/folder/page-check.ts';
-import { purgedValue, replaceFormerHeaders } from '../../core/log/former-headers.ts';
+import { purgedValue, replaceFormerSecrets } from '../../core/log/former-headers.ts';
 import { copyBatchEntries } from '../../core/log/limits.ts';
 import { openStore } from '../../core/log/open.ts';
 import { createReads } from '../../core/log/reads.ts';
@@ -191,7 +191,7 @@ class Purge {
  * none.
  */
 function withoutFormer<C extends Change>(change: C, current: object | undefined): C {
-  const data = replaceFormerHeaders(
+  const data = replaceFormerSecrets(
     change.data,
     current === undefined ? [] : [current],
     purgedValue,

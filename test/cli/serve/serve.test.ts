@@ -102,11 +102,11 @@ suite('waymark serve refuses with one line', () => {
 
   test('rules to import with mistakes, each with its line, and imports none', async (t) => {
     const { folder, iniFile } = await serverFolder(t, 'import = rules.ndjson\n', {
-      'rules.ndjson': '{"path":"/a","content":"x"}\n{"path":"/b"}\nnonsense\n',
+      'rules.ndjson': '{"path":"/a","content":"x"}\n{"path":"/b","kind":"blog"}\nnonsense\n',
     });
     const { code, err } = await runHere(['serve', '--config', iniFile]);
     assert.equal(code, 1);
-    assert.match(err, /line 2: kind is missing/);
+    assert.match(err, /line 2: kind "blog" is not one of/);
     assert.match(err, /line 3: not JSON/);
     await writeFile(join(folder, 'rules.ndjson'), '{"path":"/a","content":"x"}\n');
     const served = await startServed(t, iniFile);
@@ -221,7 +221,7 @@ suite('waymark serve DIR', () => {
 
     // Commands find the data by the folder of the site.
     const listed = await runWaymark(['key', 'list', '--config', site], { env });
-    assert.match(listed.out, /^ID .*\n\S+ .* admin +- +- +admin\n$/, listed.err);
+    assert.match(listed.out, /^ID .*\n\S+ .* admin +- +- +- +admin\n$/, listed.err);
     served.child.kill('SIGTERM');
     await served.closed;
     const again = await startServed(t, '', {

@@ -51,7 +51,7 @@ test('metrics leave out a worker that does not reply; without a leader, a worker
     ['leader', 1],
   ];
   assert.deepEqual(shown, [answering, answering, [[undefined, 3]]]);
-  const [task] = joinedStates((told[0] ?? []).flatMap((process) => process.tasks));
+  const [task] = joinedStates(told[0].flatMap((process) => process.tasks));
   assert.deepEqual([task?.task, task?.state, task?.problem], ['letters', 'waiting', 'no ink.']);
   await broken.stop();
 });

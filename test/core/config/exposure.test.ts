@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createSecretKey, generateKeyPairSync } from 'node:crypto';
 import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
@@ -25,8 +26,10 @@ const pathKeys = Object.entries(sections).flatMap(([kind, keys]) =>
 async function problemsOf(
   t: Parameters<typeof makeFolder>[0],
   ini: string,
+  more: Readonly<Record<string, string>> = {},
 ): Promise<readonly string[]> {
-  const files = { 'conf/server.ini': ini, 'held/x': '', 'conf/sites/a.ini': '; none\n' };
+  const own = { 'conf/server.ini': ini, 'held/x': '', 'conf/sites/a.ini': '; none\n' };
+  const files = { ...own, ...more };
   const folder = await makeFolder(t, files);
   const result = await readIni(join(folder, 'conf/server.ini'));
   return result.ok ? [] : result.problems.map(({ message }) => message);
@@ -53,6 +56,23 @@ suite('what a mount would serve', () => {
       assert.ok(found.includes(message), found.join('\n'));
     });
   }
+
+  test('may be the keys of tokens that are public', async (t) => {
+    const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const secret = createSecretKey('x', 'utf8');
+    for (const [keys, isRefused] of [
+      [[publicKey], false],
+      [[publicKey, privateKey], true],
+      [[secret], true],
+    ] as const) {
+      const set = JSON.stringify({ keys: keys.map((key) => key.export({ format: 'jwk' })) });
+      const ini = '[server]\ndata = ../data\n[auth]\njwt_jwks = ../held/keys.json\n';
+      const files = { 'held/keys.json': set };
+      const found = await problemsOf(t, `${ini}[disk.site]\nroot = ../held\n`, files);
+      const message = '`root` = `../held` contains the keys of tokens: serve a folder without it';
+      assert.deepEqual(found, isRefused ? [message] : []);
+    }
+  });
 
   test('is refused if it contains the ini file, or one that that includes', async (t) => {
     const server = '[server]\ndata = ../data\ninclude = sites/*.ini\n';

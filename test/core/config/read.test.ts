@@ -205,7 +205,7 @@ suite('contradicting keys and missing files are reported with their line', () =>
     ],
     [
       `${https}[tls]\ncert = cert.pem\nkey = key.pem\nacme_on_demand = https://u@a/`,
-      '6: `acme_on_demand` cannot be `https://u@a/`: write an http or https URL, such as ' +
+      '6: `acme_on_demand` cannot be `https://…@a/`: write an http or https URL, such as ' +
         '`http://127.0.0.1:3000/may-have-certificate`',
     ],
     [

@@ -125,8 +125,8 @@ export async function checkCopies(
 ): Promise<void> {
   const delivered = await receiver.until(events.size);
   for (const { bytes } of delivered) {
-    const { id, data } = parseJson(bytes.toString()) as JsonObject;
-    assertSame(data, events.get(String(id)) ?? null);
+    const { id, data } = parseJson(bytes.toString()) as JsonObject & { readonly id: string };
+    assertSame(data, events.get(id) ?? null);
   }
   const { out, code, err } = await runHere(['export', '--config', site.iniFile]);
   assert.equal(code, 0, err);
@@ -134,8 +134,8 @@ export async function checkCopies(
   const exported = new Map(
     lines.map((line) => {
       // A page rule is the line itself.
-      const { vk, v, ...rule } = parseJson(line) as JsonObject;
-      return [String(vk).split(':').at(-1), (v ?? rule) as JsonObject] as const;
+      const { vk, v, ...rule } = parseJson(line) as JsonObject & { readonly vk: string };
+      return [vk.split(':').at(-1), (v ?? rule) as JsonObject] as const;
     }),
   );
   for (const { id, states } of known) {

@@ -230,6 +230,25 @@ suite('header fields and cookies of a branch of a breadcrumb', () => {
     assert.equal((await insert({ headers: { 'X-A': 'a' } })).error, undefined);
   });
 
+  test('set no cookie of the server itself, nor do those of a rule', async (t) => {
+    const site = await startSite(t);
+    for (const name of ['waymark_login', '__Host-waymark_login', ' waymark_draft']) {
+      const headers = { 'Set-Cookie': ['a=1', `${name}=evil; Path=/`] };
+      const branch = { if: {}, target: '/b', headers };
+      const answers = [
+        await site.call('svc1.userinterface.insert', crumb(`/a/${name.trim()}`, [branch])),
+        await site.call('svc1.userinterface.insert', {
+          ...{ path: `/p/${name.trim()}`, content: 'x', headers },
+        }),
+      ];
+      for (const { data } of answers) {
+        assert.equal(data.problems[0]?.reason, 'bad_format', JSON.stringify(data));
+        const reply = await fetch(`${site.url}${data.path as string}`, { redirect: 'manual' });
+        assert.doesNotMatch(reply.headers.get('set-cookie') ?? '', /evil/);
+      }
+    }
+  });
+
   test('are explained, and compared with a draft', async (t) => {
     const site = await startSite(t, { rules });
     const url = `${site.url}/sale`;

@@ -63,7 +63,7 @@ test('a write at a replica is made by the centre with the key of the caller', as
   assert.equal((history.data as { rows: { by: string }[] }).rows[0]?.by, admin?.id);
   const refused = await replica.call(
     'svc1.userinterface.insert',
-    { path: '/x' },
+    { kind: 'content' },
     {
       apikey: centre.adminKey,
     },

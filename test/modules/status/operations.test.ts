@@ -305,7 +305,6 @@ for (const [transport, open] of Object.entries(transports)) {
         'path',
       ],
       ['a * in the middle', `${rule}.insert`, { ...page, path: '/a*b' }, 'invalid', 'path'],
-      ['no kind and no content', `${rule}.insert`, { path: '/a' }, 'invalid', 'kind'],
       ['a kind there is not', `${rule}.insert`, { path: '/a', kind: 'blog' }, 'invalid', 'kind'],
       ['no id', `${rule}.edit`, { content: 'x' }, 'invalid', 'id'],
       ['an id there is not', `${rule}.edit`, { id: 'x', content: 'x' }, 'not_found', 'id'],

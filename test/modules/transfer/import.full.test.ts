@@ -55,7 +55,7 @@ suite('a line of an import', () => {
     ['[]', /^not a JSON object/],
     ['null', /^not a JSON object/],
     ['{"content":"x"}', /^path is missing/],
-    ['{"path":"/a"}', /^kind is missing/],
+    ['{"path":"/a","kind":"blog"}', /^kind "blog" is not one of/],
     ['{"path":"/a/../b","content":"x"}', /^path cannot be used/],
     [
       '{"path":"/shop.php?id=3&x=4","content":"x"}',
@@ -191,8 +191,8 @@ suite('an import', () => {
   test('of all lines or none names every mistake', async (t) => {
     const store = await scratchStore(t);
     const parts = { store, newId: uuidv7, newSecret, engines };
-    const text = `${line({ path: '/a', vk: 'a' })}x\n\n${line({ path: '/b' })}{"path":"/c"}`;
-    const message = /^line 2: not JSON\.\nline 5: kind is missing/;
+    const text = `${line({ path: '/a', vk: 'a' })}x\n\n${line({ path: '/b' })}{"path":"/c","kind":"blog"}`;
+    const message = /^line 2: not JSON\.\nline 5: kind "blog" is not one of/;
     const records = (lines: string, encoding?: BufferEncoding) =>
       importRecords(parts, Buffer.from(lines, encoding));
     await assert.rejects(records(text), { code: 'invalid', message });

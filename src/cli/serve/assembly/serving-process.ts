@@ -27,7 +27,7 @@ import { type MemoryUse, memoryMetrics, memoryUse } from '../../../core/report/m
 import type { Metric } from '../../../core/report/metrics.ts';
 import { type PortOptions, type Server, startServer } from '../../../core/server/server.ts';
 import { TicketKey } from '../../../core/server/tls/ticket-key.ts';
-import { ownNamesOf } from '../../../core/outbound/own-names.ts';
+import { type OwnNames, ownNamesOf } from '../../../core/outbound/own-names.ts';
 import { type Tls, openTls } from '../../../core/server/tls/tls.ts';
 import { newId, now, uptimeMs } from '../../../core/values/clock.ts';
 import { Failure } from '../../../core/values/failure.ts';
@@ -174,6 +174,14 @@ function tokensOf(elsewhere: TakeToken | undefined): Omit<CallerContext['rates']
   return { take: (order) => buckets.take(order), isElsewhere: false };
 }
 
+/** The names of the server in the requests that it sends. */
+function namesInVia({ node }: Config, store: Store): OwnNames {
+  return ownNamesOf({
+    ...{ log: store.rowLog.identity().id, node: node.name },
+    isRule: (id) => store.rule(id) !== undefined,
+  });
+}
+
 /** Makes the function that makes rendered pages, each with a cache of its own. */
 function renderedPagesMaker({
   thread,
@@ -277,10 +285,7 @@ class ServingProcess implements RunningServer {
     this.#context = {
       ...{ store, logs, version, tasks },
       emit: emitFor(config, logs, store),
-      ownNames: ownNamesOf({
-        ...{ log: store.rowLog.identity().id, node: config.node.name },
-        isRule: (id) => store.rule(id) !== undefined,
-      }),
+      ownNames: namesInVia(config, store),
       content: {
         ...{ publicFiles, consoleFiles, compressors },
         rules: createRuleCache(store, now),
@@ -296,10 +301,8 @@ class ServingProcess implements RunningServer {
         passwords: new Passwords({ monotonicMs, counter }),
         keyRates: createKeyRates(counter),
         rates: { ...tokensOf(takeToken), counts: this.#rateCounts },
-        keyUses: this.#keyUses,
+        ...{ keyUses: this.#keyUses, visits: this.#visits, requestVisits: this.#requestVisits },
         anonymousWrites: createAnonymousWrites(counter),
-        visits: this.#visits,
-        requestVisits: this.#requestVisits,
       },
       state: this.#state(config, store),
     };

@@ -10,6 +10,7 @@ import type { FieldWrite } from './placement.ts';
 import type {
   PartSelection,
   RecordRevert,
+  RevertPlacing,
   RevertReader,
   RevertRequest,
   SelectedId,
@@ -184,6 +185,12 @@ export interface RecordFamily<Parts extends RecordParts, R extends RecordFields>
   readonly reviewSchema?: JsonObject;
   /** Throws `conflict` if records cannot be reverted as planned. Runs in the transaction, too. */
   requireRevertible?(reads: Reads, records: readonly RecordRevert[]): void;
+  /**
+   * Places the fields that a revert leaves; returns the data of an edit. Throws as `place` does.
+   */
+  placeAgain?(reads: Reads, record: JsonObject, placing: RevertPlacing | undefined): JsonObject;
+  /** What `placeAgain` needs of the parts. */
+  placing?(parts: Parts): RevertPlacing;
   /** Further drafts of a revert. */
   afterRevert?(reads: Reads, records: readonly RecordRevert[]): readonly LoggedDraft[];
   /**

@@ -1,6 +1,7 @@
 import { type Change, actions } from '../../log/change.ts';
 import type { Decision, LoggedDraft, Reads, SeqRange, Store } from '../../log/store.ts';
 import { rowsNamed } from '../../log/write/fold.ts';
+import { planWrites } from '../../log/write/write-plan.ts';
 import { Failure } from '../../values/failure.ts';
 import type { JsonObject } from '../../values/json/json.ts';
 import {
@@ -131,6 +132,7 @@ export function invalidateOperation<Parts extends RecordParts, R extends RecordF
         const request: RevertRequest = {
           selection,
           confirm: v.confirm,
+          ...(family.placing !== undefined && { placing: family.placing(parts) }),
           ...{ by, via: call.via, reader: revertReader(call.caller) },
           request:
             v.confirm === undefined ? undefined : keyedRequest(`${name}.invalidate`, v, call, by),
@@ -160,6 +162,7 @@ export async function runRevert(
   const foldings = all.filter(({ name }) => selection.families.includes(name));
   if (confirm === undefined) {
     const plan = planRevert(store, given, foldings);
+    requireWritable(store, revertDrafts(store, plan.records, foldings), given);
     return { report: revertReport(plan, { reads: store, foldings, reader }), replayed: false };
   }
   const again = (reads: Reads, seq: number): JsonObject => ({
@@ -186,6 +189,19 @@ export async function runRevert(
     };
   };
   return commitOnce(store, given, { again, decide });
+}
+
+/**
+ * Throws the failure with which the store would refuse the drafts of a revert, such as `conflict`
+ * for a table that still has rows: a dry run must not offer what cannot be confirmed.
+ */
+function requireWritable(
+  reads: Reads,
+  { reverts, after }: ReturnType<typeof revertDrafts>,
+  { by }: Pick<RevertRequest, 'by'>,
+): void {
+  const at = { dtu_txn: '', dtu_stored: '', firstSeq: reads.seq() + 1 };
+  planWrites(reads, [...reverts, ...after], { ...at, by, txn: '' });
 }
 
 function parseSelection<Parts extends RecordParts, R extends RecordFields>(

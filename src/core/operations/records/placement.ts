@@ -179,7 +179,11 @@ function stringBytesAtMost(text: string): number {
   return 6 * text.length + 2;
 }
 
-/** The edit by which mergeFields turns `before` into `after`. */
+/** The edit by which mergeFields turns a record into another one; ids do not count. */
+export function editBetween(before: object, after: object): JsonObject {
+  return difference(fieldsOf(before), fieldsOf(after));
+}
+
 function difference(before: Fields, after: Fields): JsonObject {
   const fields = flatDifference(before.fields, after.fields);
   const unknowns = flatDifference(before.unknowns, after.unknowns);

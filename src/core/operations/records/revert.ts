@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import type { Change, Family, RevertibleFamily, ToolUse } from '../../log/change.ts';
+import {
+  type Change,
+  type Family,
+  type RevertibleFamily,
+  type ToolUse,
+  mergeFields,
+} from '../../log/change.ts';
 import { Failure } from '../../values/failure.ts';
 import type { JsonObject } from '../../values/json/json.ts';
 import { foldRows, type Folded } from '../../log/write/fold.ts';
@@ -7,6 +13,7 @@ import type { LoggedDraft, Reads, SeqRange } from '../../log/store.ts';
 import { type Caller, type Scope, hasScope } from '../../values/key.ts';
 import { namedAuthor } from '../keys/author-name.ts';
 import type { KeyedRequest } from './idempotency.ts';
+import { editBetween, fieldsOf } from './placement.ts';
 import { conflictsShownMax, invalidateListedMax } from './limits.ts';
 import { differingNames, fieldVersions, type Reader, type ShownFamily, shownTo } from './shown.ts';
 
@@ -33,6 +40,12 @@ type RevertParts = Readonly<Partial<Record<RevertedFamily, JsonObject>>>;
 /** A caller whose rights decide about an undo, in data that a thread can get. */
 export type RevertReader = Reader & Pick<Caller, 'bounds'>;
 
+/** What decides which values of page rules are valid, in data that a thread can get. */
+export interface RevertPlacing {
+  readonly engines: readonly string[];
+  readonly accessNames: readonly string[];
+}
+
 /** An invalidate as data, which another thread can run. */
 export interface RevertRequest {
   readonly selection: RevertSelection;
@@ -44,6 +57,7 @@ export interface RevertRequest {
   readonly reader: RevertReader;
   /** The caller who has to have the right to write all that an undo of several families changes. */
   readonly writer?: RevertReader;
+  readonly placing?: RevertPlacing | undefined;
   /** The vk of the request, with its hashes. */
   readonly request: KeyedRequest | undefined;
   /** The id of the draft that it changes instead of the live state. */
@@ -76,6 +90,7 @@ export interface Folding extends ShownFamily {
     records: readonly RecordRevert[],
   ): readonly RecordRevert[];
   afterRevert?(reads: Reads, records: readonly RecordRevert[]): readonly LoggedDraft[];
+  placeAgain?(reads: Reads, record: JsonObject, placing: RevertPlacing | undefined): JsonObject;
 }
 
 /** A selection of rows in one part of a family. */
@@ -101,6 +116,8 @@ export interface RecordRevert {
   readonly now: JsonObject | undefined;
   /** The record after it; undefined if it does not exist then. */
   readonly then: JsonObject | undefined;
+  /** The edit that places the fields that are left; without members if they are placed right. */
+  readonly placed: JsonObject;
 }
 
 /** Rows of a transaction in other families than an invalidate is about: they stay. */
@@ -120,10 +137,7 @@ interface Revert {
  */
 export function planRevert(
   reads: Reads,
-  {
-    selection,
-    writer,
-  }: { readonly selection: RevertSelection; readonly writer?: RevertReader | undefined },
+  { selection, writer, placing }: Pick<RevertRequest, 'selection' | 'writer' | 'placing'>,
   foldings: readonly Folding[],
 ): Revert {
   const hash = createHash('sha256');
@@ -138,7 +152,7 @@ export function planRevert(
   const records = selected.map(({ folding, id, rows }) => {
     const history = reads.rows(folding.name, id);
     hash.update(JSON.stringify([id, rows, history.at(-1)?.seq]));
-    return revertOf(reads, { id, rows, history }, folding);
+    return revertOf(reads, { id, rows, history, placing }, folding);
   });
   let shown: readonly RecordRevert[] = records;
   for (const folding of foldings) {
@@ -191,14 +205,20 @@ export function revertDrafts(
   const stageOf = ({ family, becomes }: RecordRevert): number =>
     family === 'table' ? (becomes === 'gone' ? 2 : 0) : 1;
   const inOrder = records.toSorted((one, other) => stageOf(one) - stageOf(other));
-  const reverts = inOrder.map(({ family, id, rows }): LoggedDraft => {
-    return { family, id, action: 'invalidate', data: { rows: [...rows] } };
+  const isPlaced = ({ placed }: RecordRevert): boolean => Object.keys(placed).length > 0;
+  const reverts = inOrder.map((record): LoggedDraft => {
+    const { family, id, rows } = record;
+    const data = { rows: [...rows], ...(isPlaced(record) && { placed: true }) };
+    return { family, id, action: 'invalidate', data };
   });
-  const after = foldings.flatMap((folding) => {
+  const placements = inOrder.filter(isPlaced).map(({ family, id, placed }): LoggedDraft => {
+    return { family, id, action: 'edit', data: placed };
+  });
+  const others = foldings.flatMap((folding) => {
     const own = records.filter(({ family }) => family === folding.name);
     return folding.afterRevert?.(reads, own) ?? [];
   });
-  return { reverts, after };
+  return { reverts, after: [...placements, ...others] };
 }
 
 /** The scope that reads the changes of each family; that of a hook has its secret, too. */
@@ -412,10 +432,12 @@ function revertOf(
     id,
     rows,
     history,
+    placing,
   }: {
     readonly id: string;
     readonly rows: readonly number[];
     readonly history: readonly Change[];
+    readonly placing: RevertPlacing | undefined;
   },
   folding: Folding,
 ): RecordRevert {
@@ -424,16 +446,84 @@ function revertOf(
   const fieldsAfter = (changes: readonly Change[]) =>
     folded(changes, folding).stored?.record as JsonObject | undefined;
   const now = fieldsAfter(history);
-  const then = fieldsAfter(withRevert(history, rows));
+  const reverting = withRevert(history, rows);
+  const left = fieldsAfter(reverting);
+  const then = left && placedAgain(reads, lastWritten(reverting, left, folding), folding, placing);
   return {
     ...{ family: folding.name, id, rows },
-    conflicts: history.filter(({ seq }) => seq > first && !reverted.has(seq) && reads.inForce(seq)),
+    conflicts: history.filter(
+      (row, at) =>
+        row.seq > first &&
+        !reverted.has(row.seq) &&
+        !isPlacement(row, history[at - 1]) &&
+        reads.inForce(row.seq),
+    ),
     // A row of a table may have a field of this name that some callers may not see.
     path: folding.name === 'userinterface' ? pathOf(now ?? then) : undefined,
     becomes: becoming(now, then),
     now,
     then,
+    placed: left === undefined || then === undefined ? {} : editBetween(left, then),
   };
+}
+
+/** Whether a row places what the invalidate before it has left. */
+function isPlacement({ action, txn }: Change, before: Change | undefined): boolean {
+  if (action !== 'edit' || before?.action !== 'invalidate') return false;
+  return before.data.placed === true && before.txn === txn;
+}
+
+/**
+ * A record in which the last write in force decides about each field, whether its value was valid
+ * then or waited: without that, a value that waited before would stand beside a later one again.
+ * Earlier placements do not count, because they have repeated values of rows that may be reverted.
+ */
+function lastWritten(history: readonly Change[], left: JsonObject, folding: Folding): JsonObject {
+  if (!history.some(({ data }) => data._unknowns_ !== undefined)) return left;
+  const { invalidated } = folded(history, folding);
+  const rows: Change[] = [];
+  let stored: FoldedRecord | undefined;
+  for (const [at, row] of history.entries()) {
+    if (row.action === 'invalidate') {
+      stored = folded(history.slice(0, at + 1), folding).stored;
+      continue;
+    }
+    if (row.action === 'insert' || stored !== undefined) stored = folding.fold(stored, row);
+    if (invalidated.has(row.seq) || isPlacement(row, history[at - 1])) continue;
+    rows.push(stored === undefined ? row : { ...row, data: wholeWrite(row, stored.record) });
+  }
+  return (folded(rows, folding).stored?.record ?? left) as JsonObject;
+}
+
+/** The data of a row that also removes what its fields had no more after it. */
+function wholeWrite({ action, data }: Change, after: object): JsonObject {
+  if (action === 'insert') return data;
+  const written = fieldsOf(data);
+  const { fields, unknowns } = fieldsOf(after);
+  const names = [...written.fields.keys(), ...written.unknowns.keys()];
+  const ended = names.filter((name) => !unknowns.has(name));
+  const removed = ended.filter((name) => !fields.has(name));
+  const none = (all: readonly string[]) => all.map((name) => [name, null] as const);
+  return {
+    ...Object.fromEntries([...written.fields, ...none(removed)]),
+    _unknowns_: Object.fromEntries([...written.unknowns, ...none(ended)]),
+  };
+}
+
+/** A record with its fields placed as a write places them; as it is if that makes no record. */
+function placedAgain(
+  reads: Reads,
+  record: JsonObject,
+  folding: Folding,
+  placing: RevertPlacing | undefined,
+): JsonObject {
+  if (folding.placeAgain === undefined) return record;
+  try {
+    return mergeFields(record, folding.placeAgain(reads, record, placing));
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return record;
+  }
 }
 
 function pathOf(record: JsonObject | undefined): string | undefined {

@@ -130,7 +130,7 @@ const notes = {
   unknowns: {
     type: 'array',
     items: text,
-    description: 'Names of fields sent now that are not valid and wait in _unknowns_.',
+    description: 'Names of fields that wait in _unknowns_ after the write.',
   },
   problems: problemsMember,
 } as const;

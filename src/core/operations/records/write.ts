@@ -1,7 +1,7 @@
 import { type Change, type ChangeAuthor, authorVia, mergeFields } from '../../log/change.ts';
 import type { Decision, Reads, StoredVkClaim } from '../../log/store.ts';
 import { Failure } from '../../values/failure.ts';
-import type { JsonObject } from '../../values/json/json.ts';
+import { type JsonObject, isJsonObject } from '../../values/json/json.ts';
 import {
   type Call,
   type OperationDefinition,
@@ -378,7 +378,14 @@ function requireValid<Parts extends RecordParts, R extends RecordFields>(
   if (call.isStrict !== true) return;
   const { current = {}, data, sent } = write;
   const after = mergeFields(current, data) as unknown as R;
-  requireNoMistakes(call, family.problems(after, sentNames(sent), parts));
+  // Values of other fields that wait because of this write count, too.
+  const moved = data._unknowns_ === undefined ? [] : sentNames({ _unknowns_: data._unknowns_ });
+  requireNoMistakes(call, family.problems(after, namesOf(sentNames(sent), moved), parts));
+}
+
+/** Names without repetitions: those of the first list come first. */
+function namesOf(first: readonly string[], others: readonly string[]): readonly string[] {
+  return others.length === 0 ? first : [...new Set([...first, ...others])];
 }
 
 function writeAnswer<Parts extends RecordParts, R extends RecordFields>(
@@ -389,8 +396,11 @@ function writeAnswer<Parts extends RecordParts, R extends RecordFields>(
 ): OperationResult {
   const { stored, replayed, members, sent, vk } = write;
   const { record } = stored;
-  const names = sentNames(sent);
+  const view = recordView(family, parts, stored, call.origin, sent);
   const waiting = record._unknowns_ ?? {};
+  // The view has only those that the caller may see.
+  const seen = isJsonObject(view._unknowns_) ? Object.keys(view._unknowns_) : [];
+  const names = namesOf(sentNames(sent), seen);
   const unknowns = [
     ...names.filter((name) => Object.hasOwn(waiting, name)),
     ...(family.unknownMembers?.(record, names) ?? []),
@@ -402,7 +412,7 @@ function writeAnswer<Parts extends RecordParts, R extends RecordFields>(
   return {
     kind: 'data',
     data: {
-      ...recordView(family, parts, stored, call.origin, sent),
+      ...view,
       ...members,
       unknowns,
       problems,

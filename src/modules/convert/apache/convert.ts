@@ -291,7 +291,7 @@ function convertProxies(
       continue;
     }
     const [, socket, scheme, authority = '', uri = ''] =
-      /^(?:(unix:.*)\|)?(https?):\/\/([^/]+)(\/.*)?$/.exec(url) ?? [];
+      /^(?:(unix:[^|]*)\|)?(https?):\/\/([^/]+)(\/.*)?$/.exec(url) ?? [];
     // A websocket passes through the proxy of its path.
     if (
       /^wss?:/.test(url) &&

@@ -10,11 +10,12 @@ import {
 } from '../../../core/operations/records/idempotency.ts';
 import { vkMember } from '../../../core/operations/records/schema.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import type { JsonObject } from '../../../core/values/json/json.ts';
+import { type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { keyEndMs } from '../../../core/values/key.ts';
 import { isDraftSeen, openDraftSeen } from '../bounds.ts';
 import type { DraftPreview, SiteDraft } from '../draft.ts';
+import { isKeyId } from '../preview-trust.ts';
 import { draftProperty } from './drafts.ts';
 
 /** Previews of a draft at the same time, and how long each works. */
@@ -164,12 +165,26 @@ export function previewedDraft(
     return isCurrent(one, nowMs) && timingSafeEqual(Buffer.from(one.hash, 'hex'), hash);
   });
   if (found === undefined) return undefined;
-  const { reader, expires, by } = found;
+  const { reader, expires } = found;
+  const by = makerOf(store, draft, found);
   if (by !== undefined && currentKey(store, by, nowMs) === undefined) return undefined;
   // Others may have changed more in the draft than its key sees.
   if (reader !== undefined && !isDraftSeen({ store, reads: store }, draft, reader))
     return undefined;
   return { draft, endMs: Date.parse(expires) };
+}
+
+/** The key that made a preview, if it was one: of an older preview, the log knows it. */
+function makerOf(
+  store: Pick<Store, 'rows'>,
+  draft: SiteDraft,
+  { id, by }: DraftPreview,
+): string | undefined {
+  if (by !== undefined) return by;
+  const made = store.rows('draft', draft.id).find(({ data: { preview } }) => {
+    return isJsonObject(preview) && preview.id === id;
+  });
+  return made !== undefined && isKeyId(made.by) ? made.by : undefined;
 }
 
 function isCurrent({ expires }: DraftPreview, nowMs: number): boolean {

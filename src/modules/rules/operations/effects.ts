@@ -25,7 +25,7 @@ export function effectProblems(
   call: Pick<Call, 'origin' | 'fields' | 'visitor' | 'caller'>,
 ): readonly Problem[] {
   const { rule } = stored;
-  if (rule.kind !== 'resolve') return tableProblems(rule, parts);
+  if (rule.kind !== 'resolve') return [...engineProblems(rule), ...tableProblems(rule, parts)];
   // A bound key must not learn which keys exist outside of its bounds.
   const isBound = call.caller.bounds !== undefined;
   return [...statusProblems(rule), ...(isBound ? [] : keyProblems(parts, stored, call))];
@@ -90,15 +90,31 @@ function keyProblems(
   });
 }
 
-/** A table that nobody knows, unless the record goes to another host. */
+/** An engine of a page that has a body of its own; the form of a record page is its default. */
+function engineProblems({ kind, engine, content, asset }: StoredRule['rule']): readonly Problem[] {
+  const body = content === undefined ? 'asset' : 'content';
+  if (kind !== 'content' || engine === undefined || (content ?? asset) === undefined) return [];
+  const message =
+    `engine has no effect on what visitors get, which is the ${body}; only get_render names it. ` +
+    'Remove one of the two.';
+  return [{ field: 'engine', reason: 'no_effect', message }];
+}
+
+/** A table that is missing or that nobody knows, unless the record goes to another host. */
 function tableProblems(
-  { kind, table, enginedata, _unknowns_: unknowns }: StoredRule['rule'],
+  { kind, table, engine, enginedata, _unknowns_: unknowns }: StoredRule['rule'],
   { store, view }: EffectParts,
 ): readonly Problem[] {
   const isElsewhere = [enginedata, unknowns?.enginedata].some(
     (data) => isJsonObject(data) && data.submit !== undefined,
   );
-  if (!kind.endsWith('-record') || table === undefined || isElsewhere) return [];
+  if (!kind.endsWith('-record') || isElsewhere) return [];
+  if (table === undefined) {
+    // Pages of other engines may need no table.
+    if (engine !== 'form' || unknowns?.table !== undefined) return [];
+    const message = 'table is missing: the page has no form. Name the table of its record.';
+    return [{ field: 'table', reason: 'no_effect', message }];
+  }
   if (view.schemaOf(table) !== undefined) return [];
   const known = [...store.tablesAfter('')].map((one) => one.table.name);
   // The schema of a data host may still be on its way.

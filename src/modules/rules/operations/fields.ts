@@ -1,9 +1,9 @@
+import { formValue, numeral } from '../../../core/operations/records/form-value.ts';
 import { parseOriginPattern } from '../../../core/values/network/origin-pattern.ts';
 import { customHeadersMax } from '../../../core/config/limits.ts';
 import { plainName } from '../../../core/config/values.ts';
 import { parseMediaType } from '../../../core/http/representation/mediatype.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
-import { numberOf } from '../../../core/values/json/exact-number.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { originBytesMax, pathBytesMax, tableCharactersMax } from '../../../core/values/limits.ts';
 import {
@@ -42,7 +42,6 @@ export interface Placing {
   readonly engines: ReadonlySet<string>;
   /** Names of the access sections; undefined if they are not known. */
   readonly accessNames?: ReadonlySet<string> | undefined;
-  /** Whether the values are those of a form or query, in which a numeral is a number. */
 }
 
 /** One field of a page rule. */
@@ -151,7 +150,7 @@ export const fieldDefinitions: ReadonlyMap<string, FieldDefinition> = new Map<
     'designed_at',
     text(ruleKinds, 'an ISO 8601 date-time such as 2026-01-31T12:00:00Z', parseExactDateTime),
   ],
-  ['rve', number('a number', parseFinite)],
+  ['rve', number('a number that a double holds, such as 2 or 0.5', parseFinite)],
   [
     'access',
     text(
@@ -219,6 +218,8 @@ function parseRulePath(value: Json, kind: RuleKind): string | undefined {
   refuseOver('path', Buffer.byteLength(value), pathBytesMax);
   const path = canonicalPath(encodeNonAscii(value));
   if (path === undefined || !isRulePath(path)) return undefined;
+  // Only a source may tell an encoded slash from one that separates.
+  if (kind !== 'content.fetch' && /%(?:2f|5c)/i.test(path)) return undefined;
   if (hasWildcard(path)) refuseOver('path', Buffer.byteLength(path), wildcardPathBytesMax);
   return path;
 }
@@ -244,15 +245,29 @@ function parseContentType(value: Json): string | undefined {
 /** The fields of a form or query, in which every value is a text, as JSON has them. */
 export function ruleFieldsFromText(sent: JsonObject): JsonObject {
   const { httpresponse, rve, enginedata } = sent;
-  const [status, order] = [numeral(httpresponse), numeral(rve)];
+  const [status, order] = [httpresponse, rve].map((one) =>
+    typeof one === 'string' ? numeral(one) : null,
+  );
   return {
     ...sent,
-    ...(parseStatus(status) !== undefined && { httpresponse: status }),
-    ...(parseFinite(order) !== undefined && { rve: order }),
+    ...emptied(sent),
+    ...(status !== undefined && parseStatus(status) !== undefined && { httpresponse: status }),
+    ...(order !== undefined && parseFinite(order) !== undefined && { rve: order }),
     ...(isJsonObject(enginedata) && {
-      enginedata: valueFromText(enginedata, { properties: enginedataProperties(sent) }),
+      enginedata: formValue(enginedata, { properties: enginedataProperties(sent) }),
     }),
   };
+}
+
+/** No value for the empty texts of fields that cannot be empty: browsers send empty inputs, too. */
+function emptied(sent: JsonObject): JsonObject {
+  const placing: Placing = { kind: 'content', engine: undefined, engines: new Set() };
+  const names = Object.keys(sent).filter((name) => sent[name] === '');
+  const never = names.filter((name) => {
+    const definition = fieldDefinitions.get(name);
+    return definition !== undefined && definition.parse('', placing) === undefined;
+  });
+  return Object.fromEntries(never.map((name) => [name, null]));
 }
 
 /** The schemas of members of enginedata; of every kind and engine if an edit names none. */
@@ -267,31 +282,6 @@ function enginedataProperties({ kind, engine }: JsonObject): JsonObject {
       isJsonObject(properties) ? Object.entries(properties) : [],
     ),
   );
-}
-
-/** A value of a form or query; a schema says which texts are lists, numbers and switches. */
-function valueFromText(value: Json, schema: Json | undefined): Json {
-  if (!isJsonObject(schema)) return value;
-  const { type, properties, items } = schema;
-  if (typeof value === 'string') {
-    if (type === 'array') return [valueFromText(value, items)];
-    if (type === 'boolean') return value === 'true' || (value === 'false' ? false : value);
-    return type === 'integer' || type === 'number' ? (numeral(value) ?? value) : value;
-  }
-  if (Array.isArray(value)) return value.map((one: Json) => valueFromText(one, items));
-  if (!isJsonObject(value) || !isJsonObject(properties)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([name, member]) => [
-      name,
-      valueFromText(member, Object.hasOwn(properties, name) ? properties[name] : undefined),
-    ]),
-  );
-}
-
-function numeral(value: Json | undefined): Json {
-  return typeof value === 'string' && value.trim() !== ''
-    ? (numberOf(value.trim()) ?? value)
-    : null;
 }
 
 function parseFinite(value: Json): number | undefined {

@@ -58,17 +58,14 @@ function placingOf(
   const wanted = pending.get('kind');
   const inferred =
     (pending.get('content') ?? pending.get('asset') ?? null) === null ? undefined : 'content';
-  const kind = [wanted, wanted === null ? undefined : fields.get('kind'), inferred].find(
-    isRuleKind,
-  );
+  const kinds = [wanted, wanted === null ? undefined : fields.get('kind'), inferred];
+  const kind =
+    (wanted ?? null) === null ? (kinds.find(isRuleKind) ?? 'content') : kinds.find(isRuleKind);
   if (kind === undefined) {
-    throw new Failure(
-      'invalid',
-      wanted === undefined || wanted === null
-        ? `kind is missing: one of ${ruleKinds.join(', ')}.`
-        : `kind ${JSON.stringify(wanted).slice(0, 80)} is not one of ${ruleKinds.join(', ')}.`,
-      { field: 'kind' },
-    );
+    const shown = JSON.stringify(wanted).slice(0, shownCharactersMax);
+    throw new Failure('invalid', `kind ${shown} is not one of ${ruleKinds.join(', ')}.`, {
+      field: 'kind',
+    });
   }
   // The engine that the rule gets decides, not one that waits in `_unknowns_`.
   const { field: engine, unknown } = placeField(
@@ -176,8 +173,8 @@ function pathMistake(path: Json | undefined): string {
   }
   return (
     'path cannot be used: it starts with /, has no . or .. segments, no control characters, ' +
-    'no backslash or encoded slash, and at most one *: at its end, or in place of one whole ' +
-    `segment of at most ${segmentsMax}.`
+    'no backslash, no encoded slash but with content.fetch, and at most one *: at its end, or in ' +
+    `place of one whole segment of at most ${segmentsMax}.`
   );
 }
 

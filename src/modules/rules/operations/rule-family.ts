@@ -1,5 +1,5 @@
 import { originsOf } from '../rule.ts';
-import { maskedValue, replaceFormerHeaders } from '../../../core/log/former-headers.ts';
+import { maskedValue, replaceFormerSecrets } from '../../../core/log/former-headers.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { hasScope } from '../../../core/values/key.ts';
@@ -22,6 +22,7 @@ import type {
   RecordStep,
   StoredRecord,
 } from '../../../core/operations/records/family.ts';
+import type { RevertPlacing } from '../../../core/operations/records/revert.ts';
 import { allShown, type Reader, type ShowFields } from '../../../core/operations/records/shown.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 import { effectProblems } from './effects.ts';
@@ -32,7 +33,7 @@ import { placeRuleFields } from './placement.ts';
 import { ruleProblems, type RuleChecks } from './rule-problems.ts';
 import { ruleSchema } from './rule-schema.ts';
 import { serverFields, type ViewConfig } from './rule-view.ts';
-import { shadowProblems } from './shadows.ts';
+import { siteProblems } from './shadows.ts';
 
 /** The parts that the operations on page rules need. */
 export interface RuleParts extends RecordParts, Pick<RuleChecks, 'engines' | 'allowPrivate'> {
@@ -69,6 +70,15 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
   place(write, { engines, accessNames }) {
     return placeRuleFields(write, { engines, accessNames });
   },
+  placeAgain(_reads, record, placing) {
+    if (placing === undefined) return {};
+    const checks = {
+      engines: new Set(placing.engines),
+      accessNames: new Set(placing.accessNames),
+    };
+    return placeRuleFields({ current: record as unknown as Rule, sent: {} }, checks);
+  },
+  placing: rulePlacing,
   fromText: ruleFieldsFromText,
   problems: (rule, names, { engines, accessNames, allowPrivate, view }) =>
     ruleProblems(rule, names, { engines, accessNames, allowPrivate, base: view.base }),
@@ -78,7 +88,7 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
       : [],
   afterWrite: ({ stored, call }, parts) => [
     ...effectProblems(parts, ruleOf(stored), call),
-    ...shadowProblems(parts, stored.record, call),
+    ...siteProblems(parts, stored.record, call),
   ],
 
   serverFields: (rule, { view }, origin) => serverFields(rule, view, origin),
@@ -126,6 +136,14 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
   },
 };
 
+/** The parts of placing page rules, in data that a thread can get. */
+export function rulePlacing({
+  engines,
+  accessNames,
+}: Pick<RuleParts, 'engines' | 'accessNames'>): RevertPlacing {
+  return { engines: [...engines], accessNames: [...accessNames] };
+}
+
 function placed({ rule, ...place }: StoredRule): StoredRecord<Rule> {
   return { record: rule, ...place };
 }
@@ -170,7 +188,7 @@ export function withoutFormerHeaders(
   if (hasScope(reader, 'design')) return allShown;
   return (id, fields) => {
     const current = states.flatMap((state) => state.rule(id)?.rule ?? []);
-    return replaceFormerHeaders(fields, current, maskedValue);
+    return replaceFormerSecrets(fields, current, maskedValue);
   };
 }
 

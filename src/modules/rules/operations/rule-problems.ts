@@ -7,6 +7,7 @@ import { nearestName } from '../../../core/values/nearest.ts';
 import type { PrivatePlace } from '../../../core/values/network/unix-socket.ts';
 import { servicePath } from '../../../core/values/path.ts';
 import { storedMomentMs } from '../../../core/values/time.ts';
+import { withoutUsers } from '../../../core/values/url-user.ts';
 import { type Rule, accessOf, ruleKinds, unknownSection } from '../rule.ts';
 import { ruleHeaderRefusal } from '../pages/rule-headers.ts';
 import { enginedataProblems } from './enginedata.ts';
@@ -75,7 +76,7 @@ function fieldProblem(name: string, value: Json, rule: Rule, { engines }: RuleCh
   const suggestion = typeof value === 'string' ? nearestOf(name, value, engines) : undefined;
   const hint = suggestion === undefined ? '' : ` Did you mean ${suggestion}?`;
   const words = name === 'engine' ? `one of ${[...engines].join(', ')}` : expects;
-  const shown = JSON.stringify(value).slice(0, shownCharactersMax);
+  const shown = withoutUsers(JSON.stringify(value)).slice(0, shownCharactersMax);
   const why = limits.includes(name) ? limitOf(value) : undefined;
   const says = why instanceof Failure ? ` ${why.message}` : '';
   return {

@@ -1,14 +1,21 @@
 import { originsOf } from '../rule.ts';
 import { originAt } from '../../../core/values/network/origin-pattern.ts';
 import type { Problem } from '../../../core/values/failure.ts';
-import { hasWildcard, requestPathOf, type CanonicalPath } from '../../../core/values/path.ts';
+import {
+  canonicalPath,
+  hasWildcard,
+  requestPathOf,
+  type CanonicalPath,
+} from '../../../core/values/path.ts';
 import type { Candidate, Rule } from '../rule.ts';
 import { sortByPrecedence, lossReason } from '../matcher.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import type { Call } from '../../../core/operations/operation.ts';
+import type { Winner } from '../../../core/pipeline/explanation.ts';
+import type { PageRequest } from '../../../core/pipeline/source.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
 
-/** The parts by which shadowProblems finds what hides a rule. */
+/** The parts by which siteProblems finds what else answers. */
 export interface ShadowParts {
   readonly store: Pick<Reads, 'exactRules' | 'wildcardRules'>;
   readonly site: Pick<SiteAccess, 'explain' | 'hasFile'>;
@@ -18,10 +25,51 @@ export interface ShadowParts {
 type ShadowCall = Pick<Call, 'origin' | 'visitor' | 'caller'>;
 
 /**
+ * The problems of a page rule that follow from what else answers on the site: what hides it or is
+ * hidden by it, and a generic page that is missing.
+ */
+export function siteProblems(parts: ShadowParts, rule: Rule, call: ShadowCall): readonly Problem[] {
+  return [...pageProblems(rule, parts, call), ...shadowProblems(parts, rule, call)];
+}
+
+/** Whether siteProblems finds a problem. */
+export function isSiteProblem({ field, reason }: Problem): boolean {
+  return reason === 'shadowed' || (reason === 'no_effect' && field === 'enginedata.page');
+}
+
+/** A generic page at whose path nothing answers that it could show. */
+function pageProblems(
+  { id, kind, origin, content, asset, enginedata }: Rule,
+  { site }: Pick<ShadowParts, 'site'>,
+  call: ShadowCall,
+): readonly Problem[] {
+  const named = enginedata?.page;
+  const isGeneric = kind !== 'content.fetch' && content === undefined && asset === undefined;
+  // A bound key must not learn which pages exist outside of its bounds.
+  if (!isGeneric || typeof named !== 'string' || call.caller.bounds !== undefined) return [];
+  const path = canonicalPath(named);
+  const winnerAt = (one: string): Winner | null =>
+    path === undefined ? null : site.explain(visitOf({ origin: one, path }, call)).winner;
+  const origins = originsOf(origin);
+  const missing = origins.flatMap((one) => {
+    const winner = winnerAt(one);
+    return winner === null || winner.id === id ? [{ one, winner }] : [];
+  });
+  const [first] = missing;
+  if (first === undefined) return [];
+  const where = origins.length === 1 ? '' : ` at ${missing.map(({ one }) => one).join(', ')}`;
+  const what = first.winner === null ? 'nothing' : 'only the rule itself';
+  const message =
+    `enginedata.page has no effect${where}: ${what} answers at ${named}. ` +
+    'The built-in generic page is shown.';
+  return [{ field: 'enginedata.page', reason: 'no_effect', message }];
+}
+
+/**
  * A problem if a file or another rule with the same path hides a page rule from every visitor, or
  * if it hides another rule (docs/design/page-rules.md#invalid-values).
  */
-export function shadowProblems(
+function shadowProblems(
   { store, site }: ShadowParts,
   rule: Rule,
   call: ShadowCall,
@@ -102,19 +150,27 @@ function isLasting({ validity }: Candidate): boolean {
   return validity === undefined;
 }
 
+/** The request of the caller for the page at a place. */
+function visitOf(
+  { origin, path }: { readonly origin: string; readonly path: CanonicalPath },
+  call: ShadowCall,
+): PageRequest {
+  return {
+    method: 'GET',
+    origin: originAt([origin], call.origin),
+    ...requestPathOf(path),
+    query: '',
+    fields: {},
+    visitor: call.visitor,
+  };
+}
+
 function fileShadow(
   site: ShadowParts['site'],
   { origin, path }: Pick<Candidate, 'origin' | 'path'>,
   call: ShadowCall,
 ): string | undefined {
-  const request = {
-    method: 'GET',
-    origin: originAt([origin], call.origin),
-    ...requestPathOf(path as CanonicalPath),
-    query: '',
-    fields: {},
-    visitor: call.visitor,
-  };
+  const request = visitOf({ origin, path: path as CanonicalPath }, call);
   // A write asks only the disk, unless there is a file.
   if (!site.hasFile(request)) return undefined;
   const { winner } = site.explain(request);

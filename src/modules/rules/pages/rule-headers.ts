@@ -4,6 +4,7 @@ import {
   unknownVariable,
   variableWords,
 } from '../../../core/http/field-template.ts';
+import { setsOwnCookie } from '../../../core/http/own-cookies.ts';
 import type { FieldList, Reply } from '../../../core/http/reply.ts';
 import type { ProblemReason } from '../../../core/values/failure.ts';
 import type { Json } from '../../../core/values/json/json.ts';
@@ -80,7 +81,14 @@ export function ruleHeaderRefusal(
 ): { readonly reason: ProblemReason; readonly words: string } | undefined {
   const named = answerFieldName(written.replace(/\[\]$/, ''));
   if ('refused' in named) return { reason: 'bad_format', words: `cannot be set: ${named.refused}` };
+  const isCookie = /^set-cookie(?:\[\])?$/i.test(written);
   for (const text of [given].flat()) {
+    if (isCookie && typeof text === 'string' && setsOwnCookie(text)) {
+      return {
+        reason: 'bad_format',
+        words: 'cannot be set to this: the server sets that cookie itself',
+      };
+    }
     if (typeof text !== 'string') {
       return { reason: 'wrong_type', words: 'has to be a text, or a list of texts' };
     }

@@ -1,3 +1,4 @@
+import { formValue } from '../../../core/operations/records/form-value.ts';
 import type { IndexRange } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import {
@@ -18,7 +19,6 @@ import {
 import { isInstant, tableIndexes } from '../table.ts';
 import type { RowTable } from './compiled-tables.ts';
 import { shownValueCharactersMax } from './limits.ts';
-import { valueFromText } from './row-placement.ts';
 
 /** Values of one `in`. */
 const inValuesMax = 100;
@@ -187,7 +187,8 @@ function scalarFor(
   value: Json,
   { operator, asInstant }: { readonly operator: string; readonly asInstant: boolean },
 ): Scalar {
-  const one = valueFromText(value, { types: field.types, mistake: () => undefined });
+  const type = [...(field.types ?? [])].filter((one) => one !== 'array');
+  const one = formValue(value, { type });
   if (!isNested(one)) return comparedValue(one, asInstant);
   const message = `${operator} of ${field.name} takes a text, a number, true, false or null.`;
   throw new Failure('invalid', message, { field: `where.${field.name}` });

@@ -89,6 +89,12 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
   place: () => {
     throw new TypeError('a row is placed by its table');
   },
+  placeAgain(reads, record) {
+    const stored = typeof record.table === 'string' ? reads.table(record.table) : undefined;
+    if (stored === undefined) return {};
+    const write = { current: record as unknown as Row, sent: {} };
+    return placeRowFields(write, rowTable(reads, stored));
+  },
   problems: () => [],
   isWithin: (reads, id, { table }) => tableOfRow(reads, id) === table,
   requireRevertible: requireFreeKeys,

@@ -1,3 +1,4 @@
+import { formValue } from '../../../core/operations/records/form-value.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { unknownField } from '../../../core/operations/problems.ts';
 import {
@@ -10,7 +11,6 @@ import {
   requireSize,
 } from '../../../core/operations/records/placement.ts';
 import { Failure, type Problem } from '../../../core/values/failure.ts';
-import { numberOf } from '../../../core/values/json/exact-number.ts';
 import { type Json, type JsonObject, objectOf } from '../../../core/values/json/json.ts';
 import { MIB } from '../../../core/values/units.ts';
 import type { CompiledTable, TableField } from '../compiled-table.ts';
@@ -118,23 +118,20 @@ export function rowFieldsFromText(sent: JsonObject, { fields }: CompiledTable): 
   );
 }
 
-/** A text as a value of a field; another value as it is. */
-export function valueFromText(value: Json, field: Pick<TableField, 'types' | 'mistake'>): Json {
-  const { types } = field;
-  if (typeof value !== 'string') return value;
-  if (value === '') return field.mistake(value) === undefined ? value : null;
-  if (types === undefined) return value;
-  if (types.has('string') && field.mistake(value) === undefined) return value;
-  const isNumeric = types.has('number') || types.has('integer');
-  if (isNumeric && /^-?\d{1,300}(?:\.\d{1,300})?(?:e[+-]?\d{1,3})?$/i.test(value)) {
-    const number = numberOf(value);
-    if (number !== undefined) return number;
-  }
-  if (types.has('boolean')) {
-    if (value === 'true' || value === 'on') return true;
-    if (value === 'false' || value === 'off') return false;
-  }
-  return value;
+/**
+ * A value of a form as one of a field: a text that the field takes stays one, and what is in a list
+ * or an object follows its schema.
+ */
+export function valueFromText(
+  value: Json,
+  field: Pick<TableField, 'schema' | 'types' | 'mistake'>,
+): Json {
+  const { schema, types } = field;
+  if (typeof value !== 'string') return formValue(value, schema);
+  const isValid = field.mistake(value) === undefined;
+  if (value === '') return isValid ? value : null;
+  if (types === undefined || (types.has('string') && isValid)) return value;
+  return formValue(value, { ...schema, type: [...types].filter((type) => type !== 'string') });
 }
 
 /**

@@ -68,6 +68,7 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
   fold: (before, change) => placed(foldHook(before && hookOf(before), change)),
 
   place: (write) => placeHookFields(write),
+  placeAgain: (_reads, record) => placeHookFields({ current: record as unknown as Hook, sent: {} }),
   fromText: hookFieldsFromText,
   ignored: ['waits', 'next_batch'],
   problems: (hook, names, { node, store, webhookAllowPrivate, eventTypes }) => [

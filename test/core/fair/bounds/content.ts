@@ -288,7 +288,8 @@ export const contentRows: readonly Row[] = [
       };
       return {
         ask: (at) => write(`b${at}`, site.adminKey),
-        attack: () => floodWith(t, 8, (at) => write(`a${at}`, apikey)),
+        // One that runs, and the four that may wait.
+        attack: () => floodWith(t, 5, (at) => write(`a${at}`, apikey)),
       };
     },
   },

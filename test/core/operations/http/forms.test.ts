@@ -58,6 +58,42 @@ suite('a form', () => {
     }
   });
 
+  test('has the lists, numbers and objects of a row by the schema of its table', async (t) => {
+    const site = await startSite(t);
+    const whole = { type: 'integer' };
+    const properties = {
+      tags: { type: 'array', items: { type: 'string' } },
+      sizes: { type: 'array', items: whole },
+      place: { type: 'object', properties: { x: whole, open: { type: 'boolean' } } },
+      note: { type: ['string', 'null'] },
+      either: { type: ['string', 'array'], items: whole },
+    };
+    const schema = { type: 'object', properties };
+    await site.call('svc1.table.insert', { name: 't', schema });
+    for (const [form, row] of [
+      ['_v.tags=a', { tags: ['a'] }],
+      ['_v.tags=a&_v.tags=5', { tags: ['a', '5'] }],
+      ['_v.sizes=1', { sizes: [1] }],
+      ['_v.sizes=1&_v.sizes=9007199254740991', { sizes: [1, 9007199254740991] }],
+      ['_v.place.x=5&_v.place.open=on', { place: { x: 5, open: true } }],
+      ['_v.either=7', { either: '7' }],
+    ] as const) {
+      const { data } = await send(site, 'record/insert', `_v.table=t&${form}`);
+      assert.deepEqual(data.problems, [], form);
+      const { id: _id, seq: _seq, problems: _problems, ...fields } = data;
+      for (const [name, value] of Object.entries(row)) assert.deepEqual(fields[name], value, form);
+    }
+  });
+
+  test('that inserts has no empty fields, and so is the same write as JSON without them', async (t) => {
+    const site = await startSite(t);
+    const form = '_v.path=/d&_v.content=1&_v.lang=&_v.rve=';
+    const { data } = await send(site, 'userinterface/insert', form);
+    assert.deepEqual([data.lang, data.problems], [undefined, []]);
+    const same = await site.call('svc1.userinterface.insert', { path: '/d', content: '1' });
+    assert.deepEqual([same.replayed, same.data.id], [true, data.id]);
+  });
+
   test('that is multipart is refused by an error with the types that are taken', async (t) => {
     const site = await startSite(t);
     const body = new FormData();

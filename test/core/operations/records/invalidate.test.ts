@@ -13,6 +13,7 @@ import {
   type RuleParts,
 } from '../../../../src/modules/rules/operations/rule-family.ts';
 import type { Call as OperationCall } from '../../../../src/core/operations/operation.ts';
+import type { RevertRequest } from '../../../../src/core/operations/records/revert.ts';
 import { startSite } from '../../../harness.ts';
 import { commit, edited, inserted, scratchStore } from '../../log/scratch.ts';
 import { transports, type Call } from '../../../modules/status/transports.ts';
@@ -25,6 +26,16 @@ async function invalidate(call: Call, v: object) {
   const dry = await call(`${rule}.invalidate`, v);
   const done = await call(`${rule}.invalidate`, { ...v, confirm: dry.data.digest });
   return { dry: dry.data, done: done.data };
+}
+
+/** Confirms the dry run of an undo. */
+async function confirmed(call: Call, name: string, v: object) {
+  const { data } = await call(name, v);
+  return (await call(name, { ...v, confirm: data.digest })).data;
+}
+
+async function invalidateRow(call: Call, id: string) {
+  return confirmed(call, 'svc1.record.invalidate', { table: 'lamps', id });
 }
 
 for (const [transport, open] of Object.entries(transports)) {
@@ -104,6 +115,41 @@ for (const [transport, open] of Object.entries(transports)) {
         until: '2000-01-01',
       });
       assert.equal(window.error?.field, 'until', 'a day alone is no moment');
+    });
+
+    test('refuses in the dry run what the store would refuse to write', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const schema = { type: 'object', properties: { sku: { type: 'string' } } };
+      const definition = { name: 'lamps', schema };
+      const { data: table } = await call('svc1.table.insert', definition);
+      const { data: row } = await call('svc1.record.insert', { table: 'lamps', sku: 'T-1' });
+      const full = await call('svc1.table.invalidate', { id: table.id });
+      assert.equal(full.error?.code, 'conflict');
+      assert.match(full.error.message, /has 1 row/);
+      // An undo of both is possible: the row goes first.
+      await invalidateRow(call, row.id as string);
+      const gone = await confirmed(call, 'svc1.table.invalidate', { id: table.id });
+      await call('svc1.table.insert', definition, { vk: 'again' });
+      const taken = await call('svc1.table.invalidate', { txn: gone.txn });
+      assert.equal(taken.error?.code, 'conflict');
+      assert.match(taken.error.message, /exists already/);
+    });
+
+    test('refuses in the dry run to bring a row back whose table is gone, or another key', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const schema = { type: 'object', properties: { sku: { type: 'string' } } };
+      const { data: table } = await call('svc1.table.insert', { name: 'lamps', schema });
+      const { data: edited } = await call('svc1.table.edit', { id: table.id, key: 'sku' });
+      const { data: row } = await call('svc1.record.insert', { table: 'lamps', sku: 'T-1' });
+      const seq = String(edited.seq);
+      const key = await call('svc1.table.invalidate', { id: table.id, from: seq, until: seq });
+      assert.deepEqual([key.error?.code, key.error?.field], ['conflict', 'key']);
+      const { txn } = await invalidateRow(call, row.id as string);
+      await confirmed(call, 'svc1.table.invalidate', { id: table.id });
+      const back = await call('svc1.change.invalidate', { txn });
+      assert.equal(back.error?.code, 'conflict');
     });
 
     test('leaves the records as they are that it is told to, and confirms only that', async (t) => {
@@ -260,11 +306,13 @@ suite('a record with a long history', () => {
       const asked: unknown[] = [];
       const run = invalidateOperation(ruleFamily).run({
         store,
-        revertInThread(request) {
+        engines: new Set(),
+        accessNames: new Set(),
+        revertInThread(request: RevertRequest) {
           asked.push(request);
           return runRevert(store, [ruleFamily], request);
         },
-      } as RuleParts);
+      } as unknown as RuleParts);
       const call = { caller: { keyId: 'k', scopes: new Set() } } as unknown as OperationCall;
       for (const selection of [{ id: 'a' }, { from: '1' }]) {
         asked.length = 0;

@@ -97,6 +97,37 @@ suite('a header value that a rule no longer has', () => {
     }
   });
 
+  test('is masked, too, if it was the password of a URL', async (t) => {
+    const { site, id, read } = await rotatedSite(t);
+    const url = (user: string) => `https://${user}@source.example/*`;
+    const sources = [url('ann:former'), [url('ann:for@mer')], { a: url('former') }];
+    for (const source of sources) {
+      const wrong = { ...enginedataWith(current), source };
+      const { data } = await site.call('svc1.userinterface.edit', { id, enginedata: wrong });
+      assert.doesNotMatch(texts(data.problems), /former|for@mer/);
+      const now = await site.call('svc1.userinterface.read', { id }, { apikey: read });
+      assert.match(texts(now), /former|for@mer/, 'what it has is shown');
+    }
+    const page = { path: '/p', kind: 'content', content: 'ftp://guest@shown.example' };
+    const { id: pageId } = (await site.call('svc1.userinterface.insert', page)).data;
+    await site.call('svc1.userinterface.edit', { id: pageId, content: '-' });
+    const correct = { id, enginedata: enginedataWith(current), _unknowns_: null };
+    const { seq } = (await site.call('svc1.userinterface.edit', correct)).data as {
+      readonly seq: number;
+    };
+    const call = (v: object, more = {}) =>
+      site.call('svc1.userinterface.read', { id, ...v }, { apikey: read, ...more });
+    const subscriber = await subscribe(await site.socket(read), { from_seq: seq - 6 });
+    await subscriber.until(({ length }) => length >= 6);
+    const views = [await call({}, { qk: 'history' }), await call({ as_of: seq - 3 })];
+    for (const view of [...views, subscriber.packets]) {
+      assert.match(texts(view), /https:\/\/\*\*\*@source\.example/);
+      assert.doesNotMatch(texts(view), /former|for@mer/);
+    }
+    const past = await call({ id: pageId }, { qk: 'history' });
+    assert.match(texts(past), /guest@shown/, 'a page may show what it likes');
+  });
+
   test('is masked in packets of a subscription', async (t) => {
     const { site, seq, read } = await rotatedSite(t);
     const subscriber = await subscribe(await site.socket(read), { from_seq: seq - 1 });

@@ -48,6 +48,14 @@ suite('an insert', () => {
       { ...page, origin: '*' },
     ],
     [
+      'is a content rule where it names no kind at all',
+      { path: '/a', engine: 'html', enginedata: { html: 'x' } },
+      {
+        ...{ path: '/a', kind: 'content', origin: '*' },
+        ...{ engine: 'html', enginedata: { html: 'x' } },
+      },
+    ],
+    [
       'keeps what is not valid under its name, as it was sent',
       { ...page, httpresponse: 'soon', lang: 5, colour: { of: ['money'] }, rve: '1.5' },
       {
@@ -85,8 +93,8 @@ suite('an insert', () => {
     ['no path', { kind: 'content', content: 'x' }, 'invalid path'],
     ['a path that is none', { ...page, path: 'a' }, 'invalid path'],
     ['a path that is no text', { ...page, path: ['/a'] }, 'invalid path'],
-    ['no kind and no content', { path: '/a' }, 'invalid kind'],
-    ['no kind and null for content', { path: '/a', content: null }, 'invalid kind'],
+    ['a kind that is none, and no content', { path: '/a', kind: 'blog' }, 'invalid kind'],
+    ['the key of a breadcrumb without its kind', { path: 'spring' }, 'invalid path'],
     ['257 unknown fields', { ...page, ...numbered(257) }, 'too_large u256'],
     ['more than 4 MiB beside its content', { ...page, a: 'x'.repeat(4 << 20) }, 'too_large '],
     ['too long a path', { ...page, path: `/${'a'.repeat(4_096)}` }, 'too_large path'],
@@ -217,7 +225,7 @@ suite('an edit', () => {
     const edit = (before: JsonObject, sent: JsonObject) => code(() => write(before, sent));
     assert.equal(edit(crumb, { kind: 'content' }), 'invalid path');
     assert.equal(edit({ ...page, origin: '*' }, { path: null }), 'invalid path');
-    assert.equal(edit(crumb, { kind: null }), 'invalid kind');
+    assert.equal(edit(crumb, { kind: null }), 'invalid path', 'without kind it is content');
   });
 });
 

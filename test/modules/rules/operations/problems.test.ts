@@ -83,13 +83,13 @@ const cases: readonly (readonly [
   ],
   [
     'one bad script',
-    { ...page, engine: 'html', enginedata: { html: '<b>', scripts: 'one', own: 1 } },
+    { ...page, content: null, engine: 'html', enginedata: { scripts: 'one', own: 1 } },
     ['enginedata.scripts wrong_type'],
     { enginedata: { scripts: 'one' } },
   ],
   [
     'one bad script in a list',
-    { ...page, engine: 'html', enginedata: { html: '<b>', scripts: ['a', 5] } },
+    { ...page, content: null, engine: 'html', enginedata: { scripts: ['a', 5] } },
     ['enginedata.scripts[1] wrong_type'],
     { enginedata: { scripts: ['a', 5] } },
   ],
@@ -165,13 +165,36 @@ for (const [transport, open] of Object.entries(transports)) {
         const plain = await call(`${rule}.insert`, { ...page, path: '/b' });
         const { id } = plain.data;
         const edited = told(await call(`${rule}.edit`, { ...sent, id }));
+        // The content that it had waits by the new kind, though this write does not name it.
+        const moves = sent.kind !== 'content' && !Object.hasOwn(sent, 'content');
+        const expected = [...problems, ...(moves ? ['content not_for_kind'] : [])];
         assert.deepEqual(
-          edited.filter((one) => one !== 'path shadowed'),
-          problems,
+          edited.filter((one) => one !== 'path shadowed').toSorted(),
+          expected.toSorted(),
         );
         for (const gone of [inserted.data.id, id]) await remove(site, gone as string);
       });
     }
+
+    test('names what waits by a write that does not name it, and strict handling refuses that', async (t) => {
+      const site = await startSite(t);
+      const call = await open(site);
+      const strict = await strictly(site, transport);
+      const { id } = (await call(`${rule}.insert`, page)).data;
+      const other = { id, kind: 'resolve', enginedata: { target: '/y' } };
+      const refused = await strict('edit', other);
+      assert.deepEqual([refused.error?.code, refused.error?.field], ['invalid', 'content']);
+      const moved = await call(`${rule}.edit`, other);
+      assert.deepEqual([moved.data.unknowns, told(moved)], [['content'], ['content not_for_kind']]);
+      // It still waits after an edit of another field, which made no mistake of its own.
+      const later = await strict('edit', { id, enginecomments: 'x' });
+      assert.deepEqual([later.data.unknowns, told(later)], [['content'], ['content not_for_kind']]);
+      const hook = { url: 'https://far.example/', event: 'record.changed', frequency: 'bad' };
+      const { data: inserted } = await call('svc1.webhook.insert', hook);
+      const paused = await call('svc1.webhook.edit', { id: inserted.id, order: true });
+      assert.deepEqual(paused.data.unknowns, ['frequency']);
+      assert.equal((paused.data.problems as readonly Problem[])[0]?.field, 'frequency');
+    });
 
     test('strict handling refuses a write with a mistake', async (t) => {
       const site = await startSite(t);

@@ -13,7 +13,7 @@ export interface Placed {
   readonly unknowns: ReadonlyMap<string, Json>;
   /** The changed fields, as in the row of the write. */
   readonly data: JsonObject;
-  /** The `unknowns` of the answer: names of sent fields that wait in `_unknowns_`. */
+  /** The `unknowns` of the answer: names of fields that wait in `_unknowns_`. */
   readonly told: readonly string[];
 }
 
@@ -78,7 +78,7 @@ export function place(
     fields,
     unknowns,
     data: difference(before, { fields, unknowns }),
-    told: [...opened(sent).keys()].filter((name) => unknowns.has(name)),
+    told: [...unknowns.keys()],
   };
 }
 
@@ -153,14 +153,16 @@ function kindOf(said: ReadonlyMap<string, Json>, old: ReadonlyMap<string, Json>)
   const sent = said.get('kind');
   const before = sent === null ? undefined : old.get('kind');
   const inferred = (said.get('content') ?? null) === null ? undefined : 'content';
-  return [sent, before, inferred].map(asKind).find((kind) => kind !== undefined);
+  const usable = [sent, before, inferred].map(asKind).find((kind) => kind !== undefined);
+  return usable ?? ((sent ?? null) === null ? 'content' : undefined);
 }
 
 function asKind(value: Json | undefined): Kind | undefined {
   return kinds.find((kind) => kind === value);
 }
 
-function difference(
+/** The edit that turns a record into another one. */
+export function difference(
   before: State | undefined,
   after: Pick<Placed, 'fields' | 'unknowns'>,
 ): JsonObject {

@@ -6,6 +6,7 @@ import {
 } from '../../../../src/core/values/json/json.ts';
 import { conflictsShownMax } from '../../../../src/core/operations/records/limits.ts';
 import { invalidating, replay, type Entry, type Row, type State } from './ledger.ts';
+import { difference, place } from './placing.ts';
 import { asText } from './values.ts';
 import { ownFields } from './views.ts';
 import { compareTo, isWithin, refusal, type Answer, type World } from './world.ts';
@@ -18,6 +19,8 @@ interface Revert {
   readonly path?: string;
   readonly becomes: 'gone' | 'restored' | 'changed' | 'same';
   readonly fields: JsonObject;
+  /** The edit that places what is left. */
+  readonly placed: JsonObject;
 }
 
 /** Why a selection is refused; undefined if it is not. */
@@ -51,7 +54,7 @@ export function reportOf(world: World, v: JsonObject, digest: string): JsonObjec
     restored: count('restored'),
     changed: count('changed'),
     ids: reverts.map(({ id }) => id),
-    changes: reverts.map(({ conflicts: _conflicts, ...one }) => ({
+    changes: reverts.map(({ conflicts: _conflicts, placed: _placed, ...one }) => ({
       family: 'userinterface',
       ...one,
     })),
@@ -94,21 +97,26 @@ export function confirmInvalidate(
 ): { readonly report: JsonObject; readonly entries: readonly Entry[] } | undefined {
   const reverts = planOf(world, v);
   if (world.digests.get(planText(world, reverts)) !== confirm) return undefined;
-  const entries = reverts.map(({ id, rows }, at): Entry => {
-    const seq = world.newest + 1 + at;
-    return { seq, by, action: 'invalidate', id, data: { rows } };
+  const isPlaced = ({ placed }: Revert): boolean => Object.keys(placed).length > 0;
+  const invalidates = reverts.map((one, at): Entry => {
+    const data = { rows: one.rows, ...(isPlaced(one) && { placed: true }) };
+    return { seq: world.newest + 1 + at, by, action: 'invalidate', id: one.id, data };
+  });
+  const edits = reverts.filter(isPlaced).map(({ id, placed }, at): Entry => {
+    const seq = world.newest + 1 + invalidates.length + at;
+    return { seq, by, action: 'edit', id, data: placed };
   });
   const report = {
     done: true,
-    txn: entries.length === 0 ? null : txn,
-    seq: entries.at(-1)?.seq ?? null,
-    records: entries.length,
+    txn: invalidates.length === 0 ? null : txn,
+    seq: invalidates.at(-1)?.seq ?? null,
+    records: invalidates.length,
     rows: reverts.flatMap(({ rows }) => rows).length,
-    ids: entries.map(({ id }) => id),
+    ids: invalidates.map(({ id }) => id),
     unlisted: 0,
     others: [],
   };
-  return { report, entries };
+  return { report, entries: [...invalidates, ...edits] };
 }
 
 function planOf(world: World, v: JsonObject): readonly Revert[] {
@@ -159,18 +167,63 @@ function revertOf({ rows }: World, id: string, taken: readonly Row[]): Revert {
   const own = taken.filter((row) => row.id === id);
   const seqs = own.map(({ seq }) => seq);
   const now = replay(rows, id);
-  const then = replay(withInvalidates(rows, own), id);
+  const after = withInvalidates(rows, own);
+  const left = replay(after, id);
+  const then = left && placedAgain(lastWritten(after, left));
   const path = (now ?? then)?.fields.get('path');
   return {
     id,
     rows: seqs,
     conflicts: rows
       .filter((row) => row.id === id && row.seq > (seqs[0] ?? 0) && !seqs.includes(row.seq))
+      .filter((row) => !isPlacement(rows, row))
       .filter((row) => invalidating(rows, row) === undefined),
     ...(typeof path === 'string' && { path }),
     becomes: becoming(now, then),
     fields: now === undefined || then === undefined ? {} : changedFields(now, then),
+    placed: left === undefined || then === undefined ? {} : difference(left, then),
   };
+}
+
+/** Whether a row is the placement that an invalidate has made. */
+function isPlacement(rows: readonly Entry[], row: Entry): boolean {
+  const before = rows.findLast((one) => one.id === row.id && one.seq < row.seq);
+  if (row.action !== 'edit' || before?.data.placed !== true) return false;
+  return (before as Partial<Row>).txn === (row as Partial<Row>).txn;
+}
+
+/** Each row in force replayed with what it left of its fields when it was written. */
+function lastWritten(rows: readonly Entry[], left: State): State {
+  const own = rows.filter(({ id }) => id === left.id);
+  const counted = own
+    .filter((row) => row.action !== 'invalidate' && !isPlacement(own, row))
+    .filter((row) => invalidating(own, row) === undefined);
+  const [fields, unknowns] = [new Map<string, Json>(), new Map<string, Json>()];
+  for (const { seq, data } of counted) {
+    const then = replay(
+      own.filter((one) => one.seq <= seq),
+      left.id,
+    );
+    const { _unknowns_: waiting = {}, ...named } = data;
+    for (const [name, value] of Object.entries(named)) put(fields, name, value);
+    for (const [name, value] of Object.entries(waiting as JsonObject)) put(unknowns, name, value);
+    for (const name of [...Object.keys(named), ...Object.keys(waiting as JsonObject)]) {
+      if (then?.unknowns.has(name) !== false) continue;
+      unknowns.delete(name);
+      if (!then.fields.has(name)) fields.delete(name);
+    }
+  }
+  return { ...left, fields, unknowns };
+}
+
+function put(into: Map<string, Json>, name: string, value: Json): void {
+  if (value === null) into.delete(name);
+  else into.set(name, value);
+}
+
+function placedAgain(state: State): State {
+  const placed = place(state, {}, {});
+  return 'unusable' in placed ? state : { ...state, ...placed };
 }
 
 function becoming(now: State | undefined, then: State | undefined): Revert['becomes'] {
