@@ -123,8 +123,9 @@ export class Failure extends Error {
     return new Failure(this.code, message, { ...this.#detail, field });
   }
 
-  /** A copy whose answer has these header fields, flat. */
-  answeredWith(fields: readonly string[]): Failure {
+  /** A copy whose answer has further header fields, flat. */
+  answeredWith(more: readonly string[]): Failure {
+    const fields = [...(this.fields ?? []), ...more];
     return new Failure(this.code, this.message, { ...this.#detail, fields });
   }
 

@@ -10,7 +10,13 @@ import { addKey, editKey, endless, listedKeys, readKey, revokedKeys, revokeKey }
 import { table } from '../../cli/remote/client-command.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { openData, openDataToRead, openExistingData, requireData } from '../../cli/open-data.ts';
-import { configOption, jsonOption, momentOf, requireChoice, requireConfig } from '../../cli/options.ts';
+import {
+  configOption,
+  jsonOption,
+  momentOf,
+  requireChoice,
+  requireConfig,
+} from '../../cli/options.ts';
 
 const author = 'waymark key';
 

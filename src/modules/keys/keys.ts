@@ -192,7 +192,8 @@ interface KeyTimes {
 }
 
 /**
- * All keys that are not revoked, without their hashes; sessions and tokens are not keys of their own.
+ * All keys that are not revoked, without their hashes; sessions and tokens are not keys of their
+ * own.
  */
 export function listedKeys(store: Pick<Store, 'keys'>, times: KeyTimes): readonly ListedKey[] {
   return apiKeys(store).map((key) => listedKey(key, times));
