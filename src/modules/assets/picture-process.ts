@@ -1,7 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { isSea } from 'node:sea';
 import type { Metadata, SharpOptions } from 'sharp';
-import { Failure } from '../../core/values/failure.ts';
 import { MIB } from '../../core/values/units.ts';
 import type { PictureType } from './picture-request.ts';
 
@@ -19,6 +18,18 @@ const pictureProcessIdleMs = 60_000;
 
 /** Seconds that a variant may take. */
 const variantSecondsMax = 20;
+
+/** What the process may take for one picture. */
+interface PictureLimits {
+  readonly bytesMax: number;
+  /** The decoder stops by itself before that, unless it hangs. */
+  readonly ms: number;
+}
+
+const pictureLimits: PictureLimits = {
+  bytesMax: pictureProcessBytesMax,
+  ms: 2 * variantSecondsMax * 1_000,
+};
 
 /** What a file says of its picture. */
 export type PictureMetadata = Pick<
@@ -61,11 +72,28 @@ interface Answer {
   readonly failed?: string;
 }
 
-interface Waiting {
-  readonly isMaking: boolean;
+/** A question that the process works on. */
+interface Asked {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
   readonly timer: NodeJS.Timeout;
+}
+
+/** How the process has ended: by a limit of ours, or maybe by someone else. */
+type End = 'limit' | 'signal';
+
+/** The process has ended while it worked on a picture. */
+export class PictureProcessEnded extends Error {
+  readonly by: End;
+
+  constructor(by: End) {
+    const reasons = {
+      limit: 'The picture takes too much memory or time.',
+      signal: 'The process that makes pictures was ended.',
+    };
+    super(reasons[by]);
+    this.by = by;
+  }
 }
 
 /**
@@ -79,30 +107,47 @@ const title = 'waymark-pictures';
  * crashes ends there, and the server sends the whole picture. The process starts with the first
  * picture, and ends when there were none for a while.
  *
+ * Ask for one picture at a time: the end of the process then is that of no other picture.
+ *
  * It measures its resident memory itself. A limit of the system for addresses would end V8, which
  * reserves gigabytes that it does not use, and one for data needs a shell or util-linux, which a
  * container may not have.
  */
 export class PictureProcess {
   #child: ChildProcess | undefined;
-  readonly #waiting = new Map<number, Waiting>();
-  readonly #bytesMax: number;
+  readonly #asked = new Map<number, Asked>();
+  readonly #limits: PictureLimits;
   #last = 0;
   #idle: NodeJS.Timeout | undefined;
 
   #version: Promise<string | undefined> | undefined;
 
-  /** The process ends when it takes more than `bytesMax` of memory. */
-  constructor(bytesMax = pictureProcessBytesMax) {
-    this.#bytesMax = bytesMax;
+  /** The process ends when a picture takes more than the limits. */
+  constructor(limits: Partial<PictureLimits> = {}) {
+    this.#limits = { ...pictureLimits, ...limits };
   }
 
-  /** The version of libvips; undefined without the package `sharp`, which is optional. */
+  /** The process id; undefined while there is no process. */
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  /**
+   * The version of libvips; undefined without the package `sharp`, which is optional, or if
+   * the process ends: a later call tries again.
+   */
   version(): Promise<string | undefined> {
-    this.#version ??= isSea()
-      ? Promise.resolve(undefined)
-      : this.#ask({ kind: 'version' }).then(String, () => undefined);
+    this.#version ??= isSea() ? Promise.resolve(undefined) : this.#askVersion();
     return this.#version;
+  }
+
+  async #askVersion(): Promise<string | undefined> {
+    try {
+      return String(await this.#ask({ kind: 'version' }));
+    } catch (error) {
+      if (error instanceof PictureProcessEnded) this.#version = undefined;
+      return undefined;
+    }
   }
 
   /** Reads the head of a file. Rejects with the reason. */
@@ -110,24 +155,39 @@ export class PictureProcess {
     return this.#ask({ kind: 'read', source }) as Promise<PictureMetadata>;
   }
 
-  /** Makes a smaller picture. Rejects with the reason, also if it takes too much memory or time. */
+  /**
+   * Makes a smaller picture. Rejects with the reason, with `PictureProcessEnded` if it takes too
+   * much memory or time.
+   */
   async make(picture: SmallerPicture): Promise<Buffer> {
     const made = await this.#ask({ kind: 'make', ...picture });
     return Buffer.from(made as Uint8Array);
   }
 
-  #ask(question: Question): Promise<unknown> {
+  /** A signal may have come from outside, whatever the picture is: it then gets a new process. */
+  async #ask(question: Question): Promise<unknown> {
+    try {
+      return await this.#send(question);
+    } catch (error) {
+      if (!(error instanceof PictureProcessEnded) || error.by === 'limit') throw error;
+      return this.#send(question);
+    }
+  }
+
+  #send(question: Question): Promise<unknown> {
     clearTimeout(this.#idle);
     const child = (this.#child ??= this.#start());
     child.ref();
     child.channel?.ref();
     this.#last += 1;
     const id = this.#last;
-    const job: Job = { id, bytesMax: this.#bytesMax, question };
+    const { bytesMax, ms } = this.#limits;
+    const job: Job = { id, bytesMax, question };
     return new Promise((resolve, reject) => {
-      // The decoder stops by itself before that, unless it hangs.
-      const timer = setTimeout(() => child.kill('SIGKILL'), 2 * variantSecondsMax * 1_000);
-      this.#waiting.set(id, { isMaking: question.kind === 'make', resolve, reject, timer });
+      const timer = setTimeout(() => {
+        this.#end(child, 'limit');
+      }, ms);
+      this.#asked.set(id, { resolve, reject, timer });
       child.send(job);
     });
   }
@@ -138,18 +198,19 @@ export class PictureProcess {
       ...{ execArgv, serialization: 'advanced', stdio: ['ignore', 'ignore', 'ignore', 'ipc'] },
     });
     child.on('message', ({ id, result, failed }: Answer) => {
-      const waiting = this.#waiting.get(id);
-      clearTimeout(waiting?.timer);
-      this.#waiting.delete(id);
-      if (failed === undefined) waiting?.resolve(result);
-      else waiting?.reject(new Error(failed));
-      if (this.#waiting.size === 0) this.#rest(child);
+      const asked = this.#asked.get(id);
+      if (asked === undefined) return;
+      clearTimeout(asked.timer);
+      this.#asked.delete(id);
+      if (failed === undefined) asked.resolve(result);
+      else asked.reject(new Error(failed));
+      if (this.#asked.size === 0) this.#rest(child);
     });
     child.on('error', () => {
-      this.#end(child);
+      this.#end(child, 'signal');
     });
-    child.on('exit', () => {
-      this.#end(child);
+    child.on('exit', (_code, signal) => {
+      this.#end(child, signal === null ? 'limit' : 'signal');
     });
     return child;
   }
@@ -158,25 +219,24 @@ export class PictureProcess {
   #rest(child: ChildProcess): void {
     child.unref();
     child.channel?.unref();
-    this.#idle = setTimeout(() => child.kill('SIGKILL'), pictureProcessIdleMs).unref();
+    this.#idle = setTimeout(() => {
+      this.#end(child, 'limit');
+    }, pictureProcessIdleMs).unref();
   }
 
-  /** The picture that was being made has ended the process; others are read again later. */
-  #end(child: ChildProcess): void {
+  /** Ends the process, if it has not ended itself; the next picture gets another. */
+  #end(child: ChildProcess, by: End): void {
     if (this.#child !== child) return;
     this.#child = undefined;
-    const all = [...this.#waiting.values()];
-    this.#waiting.clear();
-    const isMaking = all.some((one) => one.isMaking);
-    for (const one of all) {
-      clearTimeout(one.timer);
-      const isCause = one.isMaking || !isMaking;
-      one.reject(isCause ? new Error(tooMuch) : new Failure('unavailable', tooMuch));
+    child.kill('SIGKILL');
+    const all = [...this.#asked.values()];
+    this.#asked.clear();
+    for (const { timer, reject } of all) {
+      clearTimeout(timer);
+      reject(new PictureProcessEnded(by));
     }
   }
 }
-
-const tooMuch = 'The picture takes too much memory or time.';
 
 /** Guards against pictures that unpack to much, and against damaged ones. */
 const guarded: SharpOptions = {

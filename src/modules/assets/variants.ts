@@ -9,7 +9,7 @@ import { createLruCache } from '../../core/values/lru-cache.ts';
 import { MIB } from '../../core/values/units.ts';
 import { type AssetFiles, variantsFolder } from './asset-files.ts';
 import type { Asset } from './asset.ts';
-import { type PictureMetadata, PictureProcess } from './picture-process.ts';
+import { type PictureMetadata, PictureProcess, PictureProcessEnded } from './picture-process.ts';
 import {
   type PictureSize,
   type PictureType,
@@ -27,9 +27,14 @@ const variantUnpackedBytesMax = 256 * MIB;
 /** A longer file has no variants. */
 const variantSourceBytesMax = 64 * MIB;
 
-/** Variants that wait for their turn, and how long; otherwise the whole picture is sent. */
-const variantsWaitingMax = 64;
+/** Pictures that wait for their turn; the whole one is sent of others. */
+const variantsWaitingMax = 256;
+
+/** How long a request waits for a variant; otherwise the whole picture is sent. */
 const variantWaitMs = 5_000;
+
+/** How long a picture has no variants that ended the process: it may have been no fault of it. */
+const endedMs = 600_000;
 
 /** Pictures whose sizes, or failures, a process keeps in memory. */
 const knownPicturesMax = 10_000;
@@ -57,6 +62,9 @@ interface VariantsParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly log: Log;
+  readonly pictureProcess?: PictureProcess;
+  /** How long a request waits. */
+  readonly waitMs?: number;
 }
 
 /** A picture as a request asks for it. */
@@ -76,66 +84,65 @@ interface FoundVariant {
   readonly atMs: number;
 }
 
+interface Whole {
+  readonly width: number;
+  readonly height: number;
+}
+
 /** What a file says of its picture: its size as it is shown, and whether it moves. */
 interface Measured {
-  readonly whole: { readonly width: number; readonly height: number };
+  readonly whole: Whole;
   readonly isAnimated: boolean;
   /** Whether it would take too much memory to make it smaller. */
   readonly isTooLarge: boolean;
 }
 
-/**
- * Creates the variants in the folder of the assets. They are made one after the other, in a process
- * of their own.
- */
-export function createVariants({ files, bytesMax, now, log }: VariantsParts): Variants {
-  const found = createLruCache<FoundVariant>(knownPicturesMax);
-  const pictureProcess = new PictureProcess();
-  const pictures = createMeasure(files, pictureProcess);
-  const unusable = createLruCache<true>(knownPicturesMax);
-  const folder = new VariantsFolder(join(files.folder, variantsFolder), now, bytesMax);
-  const tasks = new SharedTasks<number>(new SharedLimit(turns));
-
-  async function look(
-    asset: Asset,
-    { size, type, address }: SizeAndType,
-  ): Promise<Asset | undefined> {
-    const version = await pictureProcess.version();
-    if (version === undefined) return undefined;
-    const { name, sha256, contenttype } = asset;
-    const measured = pictures.known(sha256) ?? (await pictures.read(sha256));
-    const { whole, isAnimated, isTooLarge } = measured;
-    const width = variantWidth(size, whole);
-    const isWhole = width === whole.width && type === contenttype;
-    const note = (variant: Asset | undefined): Asset | undefined => {
-      found.set(keyOf(sha256, width, type), { variant, atMs: now() });
-      return variant;
-    };
-    if (isAnimated || isWhole || isTooLarge) return note(undefined);
-    const file = `${sha256}-${width}-${version}.${type.slice('image/'.length)}`;
-    const source = files.path(sha256);
-    const target = folder.path(file);
-    const job = { source, target, width, type, bytes: asset.bytes };
-    const make = (): Promise<number> => encode(pictureProcess, job, folder);
-    const client = { keyId: undefined, address };
-    const bytes = (await folder.use(file)) ?? (await tasks.run(target, client, make));
-    if (bytes === 0) return note(undefined);
-    const stored = join(variantsFolder, file);
-    return note({ name, bytes, contenttype: type, sha256: stored });
-  }
+/** Creates the variants in the folder of the assets. */
+export function createVariants({
+  waitMs = variantWaitMs,
+  pictureProcess = new PictureProcess(),
+  ...parts
+}: VariantsParts): Variants {
+  const { now, log } = parts;
+  const folder = new VariantsFolder(join(parts.files.folder, variantsFolder), now, parts.bytesMax);
+  const maker = new VariantsMaker({ ...parts, pictureProcess, folder });
+  /** Until when a picture cannot be made smaller. */
+  const unusable = createLruCache<number>(knownPicturesMax);
+  /** Pictures for which somebody has waited long enough. */
+  const late = new Set<string>();
 
   async function findAnew(asset: Asset, wanted: SizeAndType): Promise<Asset | undefined> {
+    const { name, sha256 } = asset;
     try {
-      return await look(asset, wanted);
+      // What was made is there, whatever happens to the process now.
+      const made = await maker.made(asset, wanted);
+      if (made !== undefined) return made.variant;
+      if (late.has(sha256) || (unusable.get(sha256) ?? 0) > now()) return undefined;
+      return await maker.make(asset, wanted);
     } catch (error) {
       const { code } = error as NodeJS.ErrnoException;
       if (error instanceof Failure || code === 'ENOENT') return undefined;
       // A damaged picture, or one that takes too much memory or time; not a full disk.
-      if (code === undefined) unusable.set(asset.sha256, true);
-      const { name } = asset;
+      const isEnded = error instanceof PictureProcessEnded;
+      if (code === undefined) unusable.set(sha256, isEnded ? now() + endedMs : Infinity);
       log.warn({ err: error, asset: name }, 'cannot make a smaller picture; the whole one is sent');
       return undefined;
     }
+  }
+
+  /** The work goes on if it takes longer: what it makes is there for later requests. */
+  async function findSoon(asset: Asset, wanted: SizeAndType): Promise<Asset | undefined> {
+    const { sha256 } = asset;
+    const finding = findAnew(asset, wanted);
+    const waited = Promise.withResolvers<undefined>();
+    const timer = setTimeout(() => {
+      late.add(sha256);
+      void finding.then(() => late.delete(sha256));
+      waited.resolve(undefined);
+    }, waitMs).unref();
+    const variant = await Promise.race([finding, waited.promise]);
+    clearTimeout(timer);
+    return variant;
   }
 
   return {
@@ -144,44 +151,121 @@ export function createVariants({ files, bytesMax, now, log }: VariantsParts): Va
       folder.bytesMax = bytes;
     },
     find(asset, { size, accept, address, isGone = false }) {
-      const { contenttype, bytes, sha256 } = asset;
+      const { contenttype, bytes } = asset;
       if (!hasVariants(contenttype) || bytes > variantSourceBytesMax) return undefined;
-      if (folder.bytesMax === 0 || unusable.has(sha256)) return undefined;
-      const type = variantType(accept, contenttype);
-      const whole = pictures.known(sha256)?.whole;
-      const known = whole && found.get(keyOf(sha256, variantWidth(size, whole), type));
-      const isFresh = known !== undefined && !isGone && now() - known.atMs < notedEveryMs;
-      return isFresh ? known.variant : findAnew(asset, { size, type, address });
+      if (folder.bytesMax === 0) return undefined;
+      const wanted = { size, type: variantType(accept, contenttype), address };
+      const known = isGone ? undefined : maker.known(asset, wanted);
+      return known === undefined ? findSoon(asset, wanted) : known.variant;
     },
   };
 }
 
-/** Reads the size of each picture once, whatever sizes strangers ask for. */
-function createMeasure(files: VariantsParts['files'], pictureProcess: PictureProcess) {
-  const known = createLruCache<Measured>(knownPicturesMax);
-  const running = new Map<string, Promise<Measured>>();
-  async function read(sha256: string): Promise<Measured> {
-    const source = files.path(sha256);
+interface MakerParts extends Pick<VariantsParts, 'files' | 'now'> {
+  readonly pictureProcess: PictureProcess;
+  readonly folder: VariantsFolder;
+}
+
+/**
+ * Finds and makes variants. Pictures are read and made one after the other, so that the process
+ * ends with the picture that is the cause.
+ */
+class VariantsMaker {
+  readonly #parts: MakerParts;
+  readonly #found = createLruCache<FoundVariant>(knownPicturesMax);
+  readonly #measured = createLruCache<Measured>(knownPicturesMax);
+  readonly #readings: SharedTasks<Measured>;
+  readonly #makings: SharedTasks<number>;
+
+  constructor(parts: MakerParts) {
+    this.#parts = parts;
+    const limit = new SharedLimit(turns);
+    this.#readings = new SharedTasks(limit);
+    this.#makings = new SharedTasks(limit);
+  }
+
+  /** What was found lately. */
+  known({ sha256 }: Asset, { size, type }: SizeAndType): FoundVariant | undefined {
+    const known = this.#found.get(keyOf(sha256, this.#likelyWidth(sha256, size), type));
+    return known !== undefined && this.#parts.now() - known.atMs < notedEveryMs ? known : undefined;
+  }
+
+  /** What is on the disk. */
+  async made(asset: Asset, { size, type }: SizeAndType): Promise<FoundVariant | undefined> {
+    const width = this.#likelyWidth(asset.sha256, size);
+    const file = await this.#file(asset, width, type);
+    if (file === undefined) return undefined;
+    const bytes = await this.#parts.folder.use(file);
+    return bytes === undefined ? undefined : this.#note(asset, { width, type, file, bytes });
+  }
+
+  /** Makes a variant, when it is the turn of the client; undefined for the whole picture. */
+  async make(asset: Asset, { size, type, address }: SizeAndType): Promise<Asset | undefined> {
+    const { files, folder, pictureProcess } = this.#parts;
+    const { sha256, contenttype, bytes: wholeBytes } = asset;
+    const client = { keyId: undefined, address };
+    const read = (): Promise<Measured> => this.#read(sha256);
+    const { whole, isAnimated, isTooLarge } =
+      this.#measured.get(sha256) ?? (await this.#readings.run(sha256, client, read));
+    const width = variantWidth(size, whole);
+    const file = await this.#file(asset, width, type);
+    if (file === undefined) return undefined;
+    const isWhole = width === whole.width && type === contenttype;
+    if (isAnimated || isWhole || isTooLarge) {
+      return this.#note(asset, { width, type, file, bytes: 0 }).variant;
+    }
+    const target = folder.path(file);
+    const job = { source: files.path(sha256), target, width, type, bytes: wholeBytes };
+    const make = (): Promise<number> => encode(pictureProcess, job, folder);
+    const bytes = (await folder.use(file)) ?? (await this.#makings.run(target, client, make));
+    return this.#note(asset, { width, type, file, bytes }).variant;
+  }
+
+  /** Reads the size of a picture once, whatever sizes strangers ask for. */
+  async #read(sha256: string): Promise<Measured> {
+    const source = this.#parts.files.path(sha256);
     // Not there yet, at a node that gets its files from a centre.
     await stat(source);
-    const metadata = await pictureProcess.read(source);
-    const { pages = 1, autoOrient: whole, width, height } = metadata;
-    const isLong = Math.max(width, height) > variantSideMax;
-    const isTooLarge = isLong || unpackedBytesOf(metadata) > variantUnpackedBytesMax;
-    const made = { whole, isAnimated: pages > 1, isTooLarge };
-    known.set(sha256, made);
-    return made;
+    const measured = measuredOf(await this.#parts.pictureProcess.read(source));
+    this.#measured.set(sha256, measured);
+    return measured;
   }
-  return {
-    known: (sha256: string): Measured | undefined => known.get(sha256),
-    read(sha256: string): Promise<Measured> {
-      const begun = running.get(sha256);
-      if (begun !== undefined) return begun;
-      const reading = read(sha256).finally(() => running.delete(sha256));
-      running.set(sha256, reading);
-      return reading;
-    },
-  };
+
+  /** The width of a variant; of a picture that was not read yet, the width if it is no smaller. */
+  #likelyWidth(sha256: string, size: PictureSize): number {
+    return variantWidth(size, this.#measured.get(sha256)?.whole ?? unmeasured);
+  }
+
+  /** The name of a file; undefined if this server cannot make variants. */
+  async #file({ sha256 }: Asset, width: number, type: PictureType): Promise<string | undefined> {
+    const version = await this.#parts.pictureProcess.version();
+    return version && `${sha256}-${width}-${version}.${type.slice('image/'.length)}`;
+  }
+
+  /** Notes a variant; one of 0 bytes stands for the whole picture. */
+  #note({ name, sha256 }: Asset, { width, type, file, bytes }: NotedFile): FoundVariant {
+    const stored = { name, bytes, contenttype: type, sha256: join(variantsFolder, file) };
+    const found = { variant: bytes === 0 ? undefined : stored, atMs: this.#parts.now() };
+    this.#found.set(keyOf(sha256, width, type), found);
+    return found;
+  }
+}
+
+interface NotedFile {
+  readonly width: number;
+  readonly type: PictureType;
+  readonly file: string;
+  readonly bytes: number;
+}
+
+/** Stands for the size that nobody has read yet: all widths are smaller. */
+const unmeasured: Whole = { width: Infinity, height: Infinity };
+
+function measuredOf(metadata: PictureMetadata): Measured {
+  const { pages = 1, autoOrient: whole, width, height } = metadata;
+  const isLong = Math.max(width, height) > variantSideMax;
+  const isTooLarge = isLong || unpackedBytesOf(metadata) > variantUnpackedBytesMax;
+  return { whole, isAnimated: pages > 1, isTooLarge };
 }
 
 /**
@@ -229,7 +313,7 @@ interface Job {
   readonly bytes: number;
 }
 
-/** Variants are made one after the other. */
+/** Pictures are read and made one after the other. */
 const turns: Shares = {
   what: 'pictures to make smaller',
   held: 'short',

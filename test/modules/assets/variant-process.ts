@@ -11,7 +11,10 @@ const files = {
   folder,
   path: (sha256: string) => (sha256.startsWith('.') ? `${folder}/${sha256}` : file),
 };
-const variants = createVariants({ files, bytesMax: 1e9, now: Date.now, log: silentLog });
+const variants = createVariants({
+  ...{ files, bytesMax: 1e9, now: Date.now, log: silentLog },
+  waitMs: 60_000,
+});
 const { size: bytes } = await stat(file);
 const asset = { name: 'p', sha256: 'a'.repeat(64), bytes, contenttype };
 // sharp and the file are there before the measurement.
