@@ -9,6 +9,7 @@ import { invalidateAsset, listAssets, readAsset } from './modules/assets/operati
 import { batch } from './modules/batch/batch.ts';
 import { batchNames } from './modules/batch/run-batch.ts';
 import { getResolve, linkHtm } from './modules/breadcrumbs/get-resolve.ts';
+import { listTokens, mintToken, revokeToken } from './modules/breadcrumbs/tokens.ts';
 import { breadcrumbVisits } from './modules/breadcrumbs/visits.ts';
 import { cacheStatus, listCache, purgeCache } from './modules/cache/operations.ts';
 import { compareDraft } from './modules/compare/compare.ts';
@@ -154,6 +155,9 @@ const others = [
   openConsole,
   metricsSeries,
   breadcrumbVisits,
+  mintToken,
+  listTokens,
+  revokeToken,
   visitSummary,
   listChanges,
   invalidateChanges,

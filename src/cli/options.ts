@@ -5,8 +5,10 @@ import type { Config } from '../core/config/config.ts';
 import { type ConfigProblem, problemText } from '../core/config/problem.ts';
 import type { FolderSettings } from '../core/config/read.ts';
 import { readWhenStable } from '../core/config/watch.ts';
+import { now } from '../core/values/clock.ts';
 import { Failure } from '../core/values/failure.ts';
 import { nearestName } from '../core/values/nearest.ts';
+import { durationMs } from '../core/values/units.ts';
 import { packageFolder } from '../core/values/version.ts';
 import type { Terminal } from './command.ts';
 
@@ -106,3 +108,12 @@ export function problemsText(file: string, problems: readonly ConfigProblem[]): 
 
 /** The ini file of the demo, in a clone and in the published package. */
 const sampleFile = join(packageFolder, 'conf/server.ini');
+
+/** The latest time of a Date: a later one is refused as no date-time. */
+const latestMs = 8.64e15;
+
+/** The moment of --until: a time such as 90d counts from now. */
+export function momentOf(text: string): string {
+  const ms = durationMs(text);
+  return ms === undefined ? text : new Date(Math.min(now() + ms, latestMs)).toISOString();
+}

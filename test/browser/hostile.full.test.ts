@@ -127,7 +127,7 @@ suite('hostile content', () => {
     assert.deepEqual(links, [
       `http://other.example/${id}`,
       `${url}/${id}`,
-      `${url}/edit/${id}/${encodeURIComponent('[object Object]')}`,
+      `${url}/edit/${id}/${encodeURIComponent('{"x":1}')}`,
     ]);
     assert.equal(await page.evaluate('window.hit'), undefined);
   });

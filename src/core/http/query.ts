@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer';
+import { breadcrumbTokenPrefix } from '../values/key.ts';
 
 /** A parameter of a query or form. */
 export interface QueryParameter {
@@ -53,6 +54,24 @@ export function takeParameter(
   const found = parameters.find((one) => one.name === name);
   if (found === undefined) return undefined;
   const others = parameters.filter((one) => one.name !== name);
+  const rest = new URLSearchParams(others.map((one): [string, string] => [one.name, one.value]));
+  return { value: found.value, rest: rest.toString() };
+}
+
+/**
+ * Returns the token of a breadcrumb in the parameter `t`, and the query without it, so that no
+ * target gets it; undefined if there is none: other values of `t` are for the target.
+ */
+export function takeBreadcrumbToken(
+  query: string,
+): { readonly value: string; readonly rest: string } | undefined {
+  if (!query.includes(breadcrumbTokenPrefix)) return undefined;
+  const isToken = ({ name, value }: QueryParameter): boolean =>
+    name === 't' && value.startsWith(breadcrumbTokenPrefix);
+  const parameters = parseQuery(query);
+  const found = parameters.find(isToken);
+  if (found === undefined) return undefined;
+  const others = parameters.filter((one) => !isToken(one));
   const rest = new URLSearchParams(others.map((one): [string, string] => [one.name, one.value]));
   return { value: found.value, rest: rest.toString() };
 }

@@ -94,7 +94,7 @@ export interface Visitor {
   certificate(): ClientIdentity | undefined;
   /** A header field of the request by its lower-case name. */
   field(name: string): string | undefined;
-  /** The same visitor at another time, with other header fields, or signed out. */
+  /** The same visitor at another time, with other header fields, signed out, or as a user. */
   with(other: VisitorChange): Visitor;
 }
 
@@ -105,6 +105,8 @@ export interface VisitorChange {
   /** Fields of the request by lower-case name. */
   readonly fields?: Readonly<Record<string, string | undefined>>;
   readonly isSignedOut?: boolean;
+  /** Its user, in place of the one who has signed in; without a client certificate. */
+  readonly user?: User | undefined;
 }
 
 /** The location of a visitor, as far as it is known. */

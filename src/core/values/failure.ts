@@ -123,6 +123,12 @@ export class Failure extends Error {
     return new Failure(this.code, message, { ...this.#detail, field });
   }
 
+  /** A copy whose answer has further header fields, flat. */
+  answeredWith(more: readonly string[]): Failure {
+    const fields = [...(this.fields ?? []), ...more];
+    return new Failure(this.code, this.message, { ...this.#detail, fields });
+  }
+
   /** A copy whose answer is only for its client, and for those whom `admits` lets have it. */
   forClient(admits: FailureDetail['admits']): Failure {
     const isReusable = admits === undefined ? undefined : this.isReusable;

@@ -39,15 +39,19 @@ export const keyPrefix = 'wmk_';
 /** The prefix of the token of every session (docs/design/console.md#sessions). */
 export const sessionPrefix = 'wms_';
 
+/** The prefix of every token of a breadcrumb, which is a parameter of link.htm and no API key. */
+export const breadcrumbTokenPrefix = 'wmb_';
+
 /**
- * Whether the value of `apikey` or Authorization has a key or session of this server, at its
+ * Whether the value of `apikey` or Authorization has a key, session or token of this server, at its
  * beginning, behind a scheme or behind a comma. Others are for the application behind a rule.
  */
 export function hasOwnKey(value: string): boolean {
   return ownKey.test(value);
 }
 
-const ownKey = new RegExp(`(?:^|[\\s,])(?:${keyPrefix}|${sessionPrefix})`);
+const ownPrefixes = [keyPrefix, sessionPrefix, breadcrumbTokenPrefix].join('|');
+const ownKey = new RegExp(`(?:^|[\\s,])(?:${ownPrefixes})`);
 
 /** A permission of a key. */
 export type Scope = (typeof scopes)[number] | TableScope | HookScope;
@@ -83,6 +87,27 @@ export interface ApiKey extends Bounds {
    * Nobody knows its text.
    */
   readonly login?: string;
+  /**
+   * Only for a token, which is stored as a key of its own and is none: the breadcrumb that it
+   * resolves, and the person for whom it does (docs/design/rendering.md#tokens). Its bounds are
+   * those of the key that has made it.
+   */
+  readonly breadcrumb?: TokenSubject;
+  /** Only for a token: when it was revoked. ISO 8601, UTC. */
+  readonly revoked?: string;
+}
+
+/** A breadcrumb by its key and the visited origin, and the person whom a token stands for. */
+export interface TokenSubject {
+  readonly k: string;
+  readonly origin: string;
+  readonly user: string;
+  readonly roles?: readonly string[];
+}
+
+/** Whether a stored key is one that callers send: sessions and tokens are stored as keys, too. */
+export function isApiKey({ session, breadcrumb }: Pick<ApiKey, 'session' | 'breadcrumb'>): boolean {
+  return session === undefined && breadcrumb === undefined;
 }
 
 /** The sender of a request: its scopes, and the key by which the log records its changes. */

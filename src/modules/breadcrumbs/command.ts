@@ -1,6 +1,8 @@
 import type { Operations } from '../../cli/client/operations.ts';
 import { clientCommand, table, type Subcommand } from '../../cli/remote/client-command.ts';
 import { callApi } from '../../cli/remote/api-client.ts';
+import { UsageError } from '../../cli/command.ts';
+import { momentOf } from '../../cli/options.ts';
 import { counted } from '../../core/values/units.ts';
 
 type BreadcrumbVisits = Operations['breadcrumb.visits']['output'];
@@ -30,10 +32,85 @@ const visits: Subcommand = {
   },
 };
 
-/** `waymark breadcrumb visits`. */
+const origin = {
+  value: 'origin',
+  description: 'the origin of the link; by default, that of the API',
+};
+
+const token: Subcommand = {
+  summary: 'make a token that resolves a breadcrumb for one person, and print its link',
+  args: { '<key>': 'the key of the breadcrumb' },
+  options: {
+    user: { value: 'name', description: 'the person for whom it resolves' },
+    until: {
+      value: 'end',
+      description: 'when it ends: 90d, 2026-12-01T07:00Z, or 2026-12-01T08:00[Europe/Berlin]',
+    },
+    roles: { value: 'roles', description: 'the roles of the person, with commas between them' },
+    origin,
+  },
+  writes: true,
+  async *run([k = ''], { api, input, vk }) {
+    const { user, until, roles } = input;
+    if (typeof user !== 'string' || typeof until !== 'string') {
+      throw new UsageError('Say for whom the token is, and when it ends: --user NAME --until 30d.');
+    }
+    const v = {
+      ...input,
+      k,
+      user,
+      until: momentOf(until),
+      ...(typeof roles === 'string' && { roles: roles.split(',').map((role) => role.trim()) }),
+    };
+    const answer = await callApi(api, 'breadcrumb.token', { v, vk });
+    const { id, url, until: end } = answer.data;
+    yield {
+      answer,
+      lines: url === undefined ? [] : [url],
+      notes: [
+        url === undefined
+          ? `Token ${id} was made before: its link is not shown again.`
+          : `Token ${id} for ${user} ends: ${end}. The link is not shown again.`,
+      ],
+    };
+  },
+};
+
+const tokens: Subcommand = {
+  summary: 'list the tokens of breadcrumbs, when they end, and how often this node resolved them',
+  args: { '[key]': 'the key of one breadcrumb' },
+  options: { user: { value: 'name', description: 'one person' }, origin },
+  async *run([k], { api, input }) {
+    const v = { ...input, ...(k !== undefined && { k }) };
+    const answer = await callApi(api, 'breadcrumb.tokens', { v });
+    const { rows } = answer.data;
+    const cells = rows.map((one) => [
+      ...[one.id, one.state, one.until, String(one.uses), one.last_used ?? 'never'],
+      ...[one.user, one.origin, one.k],
+    ]);
+    const names = ['ID', 'STATE', 'UNTIL', 'USES', 'LAST USED', 'USER', 'ORIGIN', 'KEY'];
+    yield {
+      answer,
+      lines: cells.length === 0 ? [] : table(names, cells),
+      notes: [`${counted(rows.length, 'token')}.`],
+    };
+  },
+};
+
+const revokeToken: Subcommand = {
+  summary: 'revoke a token of a breadcrumb at once and for good',
+  args: { '<id>': 'the id of the token' },
+  writes: true,
+  async *run([id = ''], { api, vk }) {
+    const answer = await callApi(api, 'breadcrumb.revoke_token', { v: { id }, vk });
+    yield { answer, lines: [], notes: [`Token ${id} is revoked.`] };
+  },
+};
+
+/** `waymark breadcrumb visits | token | tokens | revoke-token`. */
 export const defineBreadcrumb = clientCommand({
-  description: 'Show the visits of breadcrumbs, through the HTTP API.',
-  subcommands: { visits },
+  description: 'Show the visits of breadcrumbs, and make and revoke tokens, through the HTTP API.',
+  subcommands: { visits, token, tokens, 'revoke-token': revokeToken },
 });
 
 function linesOfAll(keys: NonNullable<BreadcrumbVisits['keys']>): readonly string[] {

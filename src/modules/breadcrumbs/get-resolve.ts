@@ -1,8 +1,13 @@
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
+import { Failure, failureFrom } from '../../core/values/failure.ts';
+import { rulesInside } from '../rules/bounds/rules.ts';
+import { forOnePerson, unsentReferrer } from './reply.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
+import { type TokenHolder, type TokenParts, holderOf } from './token.ts';
 import type { CountVisit } from './visit-counter.ts';
 import { authorityOf } from '../../core/http/field-template.ts';
 import type { Reply } from '../../core/http/reply.ts';
+import { isPrefetch, prefetchPurpose } from '../../core/http/request.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
 import { asOfProperty, timeThen } from '../../core/operations/records/moment.ts';
 import {
@@ -18,10 +23,19 @@ import {
   visitorAt,
 } from '../rules/operations/page-lookup.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from '../../core/operations/place.ts';
-import { previewFor, previewProperties } from '../rules/operations/preview.ts';
+import { previewFor, previewOf, previewProperties } from '../rules/operations/preview.ts';
+
+/** Characters of a token, which has 47. */
+const tokenCharactersMax = 128;
 
 const breadcrumb = {
   k: { type: 'string', description: 'The key of the breadcrumb.' },
+  t: {
+    type: 'string',
+    nullable: true,
+    maxLength: tokenCharactersMax,
+    description: 'A token of breadcrumb.token: the breadcrumb resolves for its person.',
+  },
   origin: { type: 'string', nullable: true, description: 'That of the request by default.' },
   query: { type: 'string', nullable: true },
 } as const;
@@ -70,8 +84,16 @@ export const getResolve = defineOperation({
   },
   output: resolution,
   failures: ['not_found', 'unprocessable'],
-  run: (parts: PageParts) => async (v, call) => {
+  run: (parts: PageParts & TokenParts) => async (v, call) => {
     const visit = visitOf(v, call);
+    if (v.t !== undefined) {
+      requirePresent(v);
+      return withoutReferrer(() => {
+        const holder = holderAt(parts, v.t, visit, call);
+        const held = visitAs(visit, holder);
+        return heldAnswer(siteWithin(parts, held, { call, holder }), held, holder);
+      });
+    }
     const site = breadcrumbSite(parts, { ...v, origin: visit.origin }, call);
     const nowMs = timeThen(parts.store, v.as_of);
     const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
@@ -81,7 +103,9 @@ export const getResolve = defineOperation({
 });
 
 /** The parts of userinterface.link.htm. */
-interface LinkParts extends Pick<PageParts, 'site' | 'store' | 'rowsFor' | 'pastRows'> {
+interface LinkParts
+  extends Omit<TokenParts, 'store'>, Pick<PageParts, 'site' | 'rowsFor' | 'pastRows'> {
+  readonly store: PageParts['store'] & TokenParts['store'];
   /** Counts the visit of a browser. */
   readonly countVisit: CountVisit;
 }
@@ -107,6 +131,7 @@ export const linkHtm = defineOperation({
       maxLength: breadcrumbKeyCharactersMax,
       description: 'The key. The breadcrumb decides whether its target gets the rest of the query.',
     },
+    t: { ...breadcrumb.t, description: `${breadcrumb.t.description} No target gets it.` },
   },
   failures: ['not_found', 'unprocessable'],
   replies: {
@@ -114,30 +139,105 @@ export const linkHtm = defineOperation({
     302: 'The breadcrumb leads to the target in Location; the page rule may name another status.',
     default: 'Another status that the page rule sets, or a failure.',
   },
-  run:
-    ({ countVisit, ...parts }: LinkParts) =>
-    (v, call) => {
-      const visit = visitOf(v, call);
-      const site =
-        call.caller.bounds === undefined
-          ? parts.site
-          : breadcrumbSite(parts, { k: v.k, origin: visit.origin }, call);
-      if (call.transport === 'websocket') return resolutionAnswer(site, visit);
-      // The browser follows it: an origin of the input must not choose the host that it gets to.
-      const asked = { ...visit, host: authorityOf(call.origin), method: call.method ?? 'GET' };
-      const answered = (reply: Reply): OperationResult<Resolved> => ({ kind: 'reply', reply });
-      const answer = (resolved: ResolvedBreadcrumb) => {
-        if (call.method === 'GET') countVisit(resolved, visit);
-        const reply = site.breadcrumb(resolved, { ...asked, origin: call.origin });
-        return reply instanceof Promise ? reply.then(answered) : answered(reply);
-      };
-      const resolved = site.resolve(asked);
-      return resolved instanceof Promise ? resolved.then(answer) : answer(resolved);
-    },
+  run: (parts: LinkParts) => (v, call) =>
+    v.t === undefined
+      ? followLink(parts, v, call)
+      : withoutReferrer(() => followLink(parts, v, call)),
 });
+
+function followLink(
+  { countVisit, ...parts }: LinkParts,
+  v: BreadcrumbInput,
+  call: Call,
+): OperationResult<Resolved> | Promise<OperationResult<Resolved>> {
+  const given = visitOf(v, call);
+  const holder = holderAt(parts, v.t, given, call);
+  const visit = visitAs(given, holder);
+  const site = siteWithin(parts, visit, { call, holder });
+  if (call.transport === 'websocket') return heldAnswer(site, visit, holder);
+  // The browser follows it: an origin of the input must not choose the host that it gets to.
+  const asked = { ...visit, host: authorityOf(call.origin), method: call.method ?? 'GET' };
+  const answered = (reply: Reply): OperationResult<Resolved> => ({
+    kind: 'reply',
+    reply: holder === undefined ? reply : forOnePerson(reply),
+  });
+  const answer = (resolved: ResolvedBreadcrumb) => {
+    if (call.method === 'GET') countVisit(resolved, visit);
+    if (call.method !== 'HEAD' && !isPrefetch(prefetchPurpose(call.fields))) holder?.used();
+    const reply = site.breadcrumb(resolved, { ...asked, origin: call.origin });
+    return reply instanceof Promise ? reply.then(answered) : answered(reply);
+  };
+  const resolved = site.resolve(asked);
+  return resolved instanceof Promise ? resolved.then(answer) : answer(resolved);
+}
+
+/** An answer that a browser does not name to others, also if it fails. */
+async function withoutReferrer<T>(answer: () => T | Promise<T>): Promise<T> {
+  try {
+    return await answer();
+  } catch (thrown) {
+    throw failureFrom(thrown).answeredWith(unsentReferrer);
+  }
+}
 
 /** The visit of a breadcrumb by the caller, whom it may describe as another visitor. */
 type ClientVisit = Parameters<SiteAccess['resolve']>[0];
+
+/** The person of the token of a visit; undefined without one. Throws as holderOf. */
+function holderAt(
+  parts: TokenParts,
+  token: string | undefined,
+  { key: k, origin }: ClientVisit,
+  { caller: { address } }: Call,
+): TokenHolder | undefined {
+  return token === undefined ? undefined : holderOf(parts, token, { k, origin, address });
+}
+
+/** The visit by the person of a token: no page and no rate learns who that is. */
+function visitAs(visit: ClientVisit, holder: TokenHolder | undefined): ClientVisit {
+  if (holder === undefined) return visit;
+  const visitor = visit.visitor.with({ user: holder.user });
+  return { ...visit, visitor, client: { ...visit.client, visitor } };
+}
+
+/** The site in which the caller and the person of a token resolve a breadcrumb. */
+function siteWithin(
+  parts: Pick<LinkParts, 'site' | 'store' | 'rowsFor' | 'pastRows'>,
+  { key: k, origin }: ClientVisit,
+  { call, holder }: { readonly call: Call; readonly holder: TokenHolder | undefined },
+): SiteAccess {
+  const { caller } = call;
+  if (holder?.bounds === undefined) {
+    return caller.bounds === undefined ? parts.site : breadcrumbSite(parts, { k, origin }, call);
+  }
+  // Who makes a token with a bound key must not see by it what that key does not see.
+  const store = { ...parts.store, ...rulesInside(parts.store, holder.bounds) };
+  const bounds = caller.bounds ?? holder.bounds;
+  return breadcrumbSite(
+    { ...parts, store },
+    { k, origin },
+    { ...call, caller: { ...caller, bounds } },
+  );
+}
+
+/** Throws `invalid` for a token with another visitor or moment: it is for one person, and now. */
+function requirePresent(v: object & { readonly as_of?: string }): void {
+  const [field = v.as_of === undefined ? undefined : 'as_of'] = Object.keys(previewOf(v));
+  if (field === undefined) return;
+  throw new Failure('invalid', `A token says who visits, and when. Leave out ${field}.`, { field });
+}
+
+/** The answer of a visit that may be of the person of a token. */
+async function heldAnswer(
+  site: SiteAccess,
+  visit: ClientVisit,
+  holder: TokenHolder | undefined,
+): Promise<OperationResult<Resolved>> {
+  const answer = await resolutionAnswer(site, visit);
+  if (holder === undefined) return answer;
+  holder.used();
+  return answer.kind === 'data' ? { ...answer, fields: unsentReferrer } : answer;
+}
 
 async function resolutionAnswer(
   site: SiteAccess,

@@ -1,6 +1,13 @@
 import { escapeHtml, pageFields } from '../../core/http/content/page.ts';
 import type { TemplateRequest } from '../../core/http/field-template.ts';
-import { type FieldList, type Reply, isEmptyStatus, noBody } from '../../core/http/reply.ts';
+import {
+  type FieldList,
+  type Reply,
+  isEmptyStatus,
+  noBody,
+  withoutCaching,
+  withoutFields,
+} from '../../core/http/reply.ts';
 import { utf8Type } from '../../core/http/representation/mediatype.ts';
 import { preferredType } from '../../core/http/representation/negotiation.ts';
 import type { Fields } from '../../core/http/request.ts';
@@ -57,6 +64,15 @@ type KeyVisit = BreadcrumbVisit & { readonly key: string; readonly method?: stri
 function requestOfKey(visit: KeyVisit): BreadcrumbVisit & TemplateRequest {
   const { key, method = 'GET', visitor } = visit;
   return { ...visit, path: pathOfText(key), method, address: visitor.address };
+}
+
+/** A browser that follows a link with a token tells nobody the link. */
+export const unsentReferrer: FieldList = ['Referrer-Policy', 'no-referrer'];
+
+/** The reply for the person of a token, whatever the rule says of caches and referrers. */
+export function forOnePerson(reply: Reply): Reply {
+  const fields = withoutCaching(withoutFields(reply.fields, 'referrer-policy'));
+  return { ...reply, fields: [...fields, 'Cache-Control', 'private, no-store', ...unsentReferrer] };
 }
 
 function withFields(

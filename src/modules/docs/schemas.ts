@@ -10,6 +10,7 @@ const knownInputs: Readonly<Record<string, JsonObject>> = {
   'svc1.event.insert': { type: 'sale.completed', data: { id: 'S-1042' } },
   'svc1.cache.purge': { url: 'https://www.example.com/news' },
   'svc1.key.insert': { name: 'deploy', scopes: ['design', 'read'] },
+  'svc1.breadcrumb.token': { k: 'summer', user: 'anna', until: '2999-12-31T18:00Z' },
   'svc1.webhook.edit': { id: '0198…', active: false },
 };
 

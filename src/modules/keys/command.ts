@@ -6,17 +6,19 @@ import { boundsText, type Bounds } from '../../core/values/bounds.ts';
 import { boundsOf, isKeyName, isScope, scopes, type Scope } from '../../core/values/key.ts';
 import { keyRateMax } from '../../core/config/limits.ts';
 import type { Store } from '../../core/log/store.ts';
-import { durationMs } from '../../core/values/units.ts';
 import { addKey, editKey, endless, listedKeys, readKey, revokedKeys, revokeKey } from './keys.ts';
 import { table } from '../../cli/remote/client-command.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { openData, openDataToRead, openExistingData, requireData } from '../../cli/open-data.ts';
-import { configOption, jsonOption, requireChoice, requireConfig } from '../../cli/options.ts';
+import {
+  configOption,
+  jsonOption,
+  momentOf,
+  requireChoice,
+  requireConfig,
+} from '../../cli/options.ts';
 
 const author = 'waymark key';
-
-/** The latest time of a Date: a later one is refused as no date-time. */
-const latestMs = 8.64e15;
 
 const untilText = 'when it ends: 90d, 2026-12-01T07:00Z, or 2026-12-01T08:00[Europe/Berlin]';
 
@@ -181,12 +183,6 @@ async function edit(
   const key = readKey(store, id, timesOf(store));
   if (json) writeLine(out, JSON.stringify(key));
   else writeLine(err, `Key ${id} (${key.name}) ends: ${key.until ?? endless}.`);
-}
-
-/** The moment of --until: a time such as 90d counts from now. */
-function momentOf(text: string): string {
-  const ms = durationMs(text);
-  return ms === undefined ? text : new Date(Math.min(now() + ms, latestMs)).toISOString();
 }
 
 function timesOf({ keyUses }: Pick<Store, 'keyUses'>): Parameters<typeof listedKeys>[1] {

@@ -15,6 +15,7 @@ import {
   type ApiKey,
   type Scope,
   hookScopePattern,
+  isApiKey,
   keyEndMs,
   keyNamePattern,
   keyPrefix,
@@ -26,7 +27,7 @@ import { boundsInput, boundsMembers, parseBounds } from './key-bounds.ts';
 import type { KeyUseRecorder } from './key-use-recorder.ts';
 
 /** Characters of a moment, with the longest name of a time zone. */
-const endCharactersMax = 64;
+export const endCharactersMax = 64;
 
 /**
  * The parts that the operations on keys need. `now` is in milliseconds since 1970.
@@ -47,7 +48,7 @@ interface ListParts extends Pick<KeyParts, 'store' | 'now'> {
 type NewKey = Pick<ApiKey, 'name' | 'scopes' | 'rate' | 'node' | 'until' | 'origins' | 'paths'>;
 
 /** A key without its hash. */
-type KeyView = Omit<ApiKey, 'hash' | 'session' | 'login'>;
+type KeyView = Omit<ApiKey, 'hash' | 'session' | 'login' | 'breadcrumb' | 'revoked'>;
 
 /**
  * Makes a key of 256 random bits and logs its hash (docs/design/failures.md#keys). Resolves with
@@ -81,7 +82,7 @@ function requireNewKey(given: NewKey): NewKey {
 export const endless = 'never';
 
 /** The end of a key in UTC; undefined for `never`. Throws `invalid` for another text. */
-function parseEnd(text: string): string | undefined {
+export function parseEnd(text: string): string | undefined {
   if (text === endless) return undefined;
   try {
     return parseNamedMoment(text, undefined).at;
@@ -91,7 +92,7 @@ function parseEnd(text: string): string | undefined {
 }
 
 /** Throws `invalid` for the end of a key that has passed. */
-function requireComing(until: string | undefined, nowMs: number): void {
+export function requireComing(until: string | undefined, nowMs: number): void {
   if (keyEndMs({ ...(until !== undefined && { until }) }) > nowMs) return;
   const message = `${until ?? ''} has passed: it is ${new Date(nowMs).toISOString()} now.`;
   throw new Failure('invalid', message, { field: 'until' });
@@ -143,10 +144,10 @@ function revocation(reads: Pick<Reads, 'key'>, id: string): LoggedDraft {
   return { family: 'key', id, action: 'invalidate', data: {} };
 }
 
-/** A key that is not revoked; a session is not one. Throws `not_found`. */
+/** A key that is not revoked; sessions and tokens are none. Throws `not_found`. */
 function requireKey(reads: Pick<Reads, 'key'>, id: string): ApiKey {
   const key = reads.key(id);
-  if (key !== undefined && key.session === undefined) return key;
+  if (key !== undefined && isApiKey(key)) return key;
   throw new Failure('not_found', 'There is no key with this id, or it is revoked already.', {
     field: 'id',
   });
@@ -159,14 +160,15 @@ interface ListedKey extends KeyView {
 }
 
 /** `ending` for a key that ends within two weeks, or a sixth of its life if that is less. */
-const keyStates = ['valid', 'ending', 'ended'] as const;
+export const keyStates = ['valid', 'ending', 'ended'] as const;
 
 type KeyState = (typeof keyStates)[number];
 
 /** How long before its end a key is told to end. */
 const keyWarnMs = 14 * 86_400_000;
 
-function keyState(key: Pick<ApiKey, 'created' | 'until'>, nowMs: number): KeyState {
+/** Whether a key has ended or soon will, at a time in milliseconds since 1970. */
+export function keyState(key: Pick<ApiKey, 'created' | 'until'>, nowMs: number): KeyState {
   const endMs = keyEndMs(key);
   if (endMs <= nowMs) return 'ended';
   const lifeMs = endMs - Date.parse(key.created);
@@ -178,7 +180,7 @@ export function countEnds(
   store: Pick<Store, 'keys'>,
   nowMs: number,
 ): Readonly<Record<'ending' | 'ended', number>> {
-  const states = store.keys().map((key) => keyState(key, nowMs));
+  const states = apiKeys(store).map((key) => keyState(key, nowMs));
   const count = (state: KeyState): number => states.filter((one) => one === state).length;
   return { ending: count('ending'), ended: count('ended') };
 }
@@ -190,11 +192,15 @@ interface KeyTimes {
 }
 
 /**
- * All keys that are not revoked, without their hashes; sessions are not keys of their own.
+ * All keys that are not revoked, without their hashes; sessions and tokens are not keys of their
+ * own.
  */
 export function listedKeys(store: Pick<Store, 'keys'>, times: KeyTimes): readonly ListedKey[] {
-  const keys = store.keys().filter(({ session }) => session === undefined);
-  return keys.map((key) => listedKey(key, times));
+  return apiKeys(store).map((key) => listedKey(key, times));
+}
+
+function apiKeys(store: Pick<Store, 'keys'>): readonly ApiKey[] {
+  return store.keys().filter(isApiKey);
 }
 
 /** A key that is not revoked, without its hash. Throws `not_found`. */
@@ -266,9 +272,10 @@ export function revokedKeys(reads: Pick<Store, 'seq' | 'change'>): readonly Revo
     const change = reads.change(seq);
     if (change?.family !== 'key') continue;
     const { id, action, data, by, dtu_stored: at } = change;
-    const { hash: _hash, session, login: _login, ...key } = { id, ...data } as unknown as ApiKey;
+    const made = { id, ...data } as unknown as ApiKey;
+    const { hash: _hash, session: _session, login: _login, ...key } = made;
     const known = shown.get(id);
-    if (action === 'insert' && session === undefined) shown.set(id, key);
+    if (action === 'insert' && isApiKey(made)) shown.set(id, key);
     else if (action === 'edit' && known !== undefined) shown.set(id, edited(known, data));
     else if (action === 'invalidate' && known !== undefined) {
       revoked.push({ ...known, revoked: at, revoked_by: by });

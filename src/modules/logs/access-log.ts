@@ -117,16 +117,20 @@ export function createAccessLog({
   };
 }
 
-/** An entry whose URLs have no API keys, which a client should not have put there. */
+/**
+ * An entry whose URLs have no API keys, which a client should not have put there, and no tokens of
+ * breadcrumbs.
+ */
 export function withoutKeys(entry: AccessEntry): AccessEntry {
   const { target, referer } = entry;
   if (!mayHaveKey(target) && !mayHaveKey(referer)) return entry;
   return { ...entry, target: maskedKeys(target), referer: maskedKeys(referer) };
 }
 
-/** A text without the API keys in it. */
+/** A text without the API keys and the tokens of breadcrumbs in it. */
 export function maskedKeys(text: string): string {
-  return mayHaveKey(text) ? text.replace(keyText, 'wmk_…') : text;
+  if (!mayHaveKey(text)) return text;
+  return text.replace(keyText, (_, kind: string) => (/^k|6b$/i.test(kind) ? 'wmk_…' : 'wmb_…'));
 }
 
 /** Whether a text contains the prefix of a key; most have neither of its rarest characters. */
@@ -152,8 +156,11 @@ function shortened(entry: AccessEntry): AccessEntry {
   };
 }
 
-/** The prefix of a key, each character of which may be percent-encoded, also several times. */
-const prefix = '(?:w|%(?:25)*77)(?:m|%(?:25)*6d)(?:k|%(?:25)*6b)(?:_|%(?:25)*5f)';
+/**
+ * The prefix of a key or of a breadcrumb's token, each character of which may be percent-encoded,
+ * also several times.
+ */
+const prefix = '(?:w|%(?:25)*77)(?:m|%(?:25)*6d)(k|b|%(?:25)*6[b2])(?:_|%(?:25)*5f)';
 const keyCharacter = '(?:[a-z0-9_-]|%(?:25)*(?:2d|3[0-9]|[46][1-9a-f]|[57][0-9a]|5f))';
 const keyStart = new RegExp(prefix, 'i');
 const keyText = new RegExp(`${prefix}${keyCharacter}+`, 'gi');

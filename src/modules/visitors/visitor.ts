@@ -137,6 +137,8 @@ class RequestVisitor implements Visitor {
   readonly address: ClientAddress;
   readonly #arrived: VisitorRequest;
   readonly #parts: VisitorParts;
+  /** As VisitorChange.user. */
+  readonly #givenUser: User | undefined;
   #nowMs: number | undefined;
   #language: string | undefined | null = null;
   #devices: ReadonlySet<DeviceClass> | undefined;
@@ -144,9 +146,15 @@ class RequestVisitor implements Visitor {
   /** The user of its token, once the token is verified, or of its session. */
   #verified: { readonly user: User | undefined } | undefined;
 
-  constructor(arrived: VisitorRequest, parts: VisitorParts, nowMs?: number) {
+  constructor(
+    arrived: VisitorRequest,
+    parts: VisitorParts,
+    { nowMs, user }: { readonly nowMs?: number | undefined; readonly user?: User | undefined } = {},
+  ) {
     this.address = arrived.address;
     this.#nowMs = nowMs;
+    this.#givenUser = user;
+    if (user !== undefined) this.#verified = { user };
     this.#arrived = arrived;
     this.#parts = parts;
   }
@@ -227,20 +235,24 @@ class RequestVisitor implements Visitor {
     return user === '' || user.length > userNameCharactersMax ? undefined : user;
   }
 
-  with({ nowMs = this.#nowMs, fields, isSignedOut = false }: VisitorChange): Visitor {
+  with(change: VisitorChange): Visitor {
+    const { nowMs = this.#nowMs, fields, isSignedOut = false } = change;
     const { claims, ...others } = this.#arrived;
     const signedOut = { ...claims, user: undefined, roles: undefined };
+    const user = change.user ?? (isSignedOut ? undefined : this.#givenUser);
+    // A user that is given is not the one of the request.
+    const isOther = isSignedOut || user !== undefined;
     const arrived = {
       ...others,
-      claims: isSignedOut ? signedOut : claims,
-      ...(isSignedOut && { certificate: undefined }),
+      claims: isOther ? signedOut : claims,
+      ...(isOther && { certificate: undefined }),
     };
     const none = { tokens: undefined, loginUser: undefined };
-    const parts = isSignedOut ? { ...this.#parts, ...none } : this.#parts;
-    if (fields === undefined) return new RequestVisitor(arrived, parts, nowMs);
+    const parts = isOther ? { ...this.#parts, ...none } : this.#parts;
+    if (fields === undefined) return new RequestVisitor(arrived, parts, { nowMs, user });
     const both = Object.create(null) as Record<string, string | undefined>;
     Object.assign(both, arrived.fields, fields);
-    return new RequestVisitor({ ...arrived, fields: both }, parts, nowMs);
+    return new RequestVisitor({ ...arrived, fields: both }, parts, { nowMs, user });
   }
 
   /** A valid token wins over a session: programs send one on purpose. */

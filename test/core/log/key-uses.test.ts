@@ -54,6 +54,25 @@ suite('the last use of keys', () => {
     for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
   });
 
+  test('is counted, over all processes, as long as the key exists', ofOneMachine, async (t) => {
+    const folder = await temporaryFolder(t);
+    const [one, other] = [await openIn(folder), await openIn(folder)];
+    await commit(one, addedKey('a'), addedKey('b'));
+    const uses = new Map([['a', noon]]);
+    await one.keyUses.put(uses, new Map([['a', 2]]));
+    await other.keyUses.put(uses, new Map([['a', 3]]));
+    await one.keyUses.put(new Map(), new Map([['none', 1]]));
+    await Promise.all([one.close(), other.close()]);
+    const store = await scratchStore(t, { folder });
+    assert.deepEqual(
+      ['a', 'b', 'none'].map((id) => store.keyUses.count(id)),
+      [5, 0, 0],
+    );
+    await commit(store, { family: 'key', id: 'a', action: 'invalidate', data: {} });
+    assert.equal(store.keyUses.count('a'), 0);
+    assert.deepEqual([...store.keyUses.all()], []);
+  });
+
   test('is that of all processes, and survives them', ofOneMachine, async (t) => {
     const folder = await temporaryFolder(t);
     const [one, other] = [await openIn(folder), await openIn(folder)];

@@ -129,6 +129,11 @@ async function callAll(call: Call, seen: Set<string>): Promise<void> {
   await ask('svc1.source.list');
   await ask('svc1.metrics.series', { last: '24h' });
   await ask('svc1.breadcrumb.visits');
+  const wanted = { k: 'spring', user: 'anna', until: '2999-12-31T18:00Z' };
+  const { data: token } = await ask('svc1.breadcrumb.token', wanted, { vk: 'token' });
+  await ask('svc1.breadcrumb.token', wanted, { vk: 'token' });
+  await ask('svc1.breadcrumb.tokens', { k: 'spring' });
+  await ask('svc1.breadcrumb.revoke_token', { id: token.id });
   await ask('svc1.visit.summary');
   await ask('svc1.breadcrumb.visits', { k: 'spring', from: '2026-11-01', until: '2026-11-03' });
   await ask('svc1.change.list', { limit: 5 });

@@ -3,7 +3,11 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type TestContext, suite, test } from 'node:test';
 import { silentLog } from '../../../src/core/report/log.ts';
-import { KeyUseRecorder, keyUsesWriteMs } from '../../../src/modules/keys/key-use-recorder.ts';
+import {
+  KeyUseRecorder,
+  countedUsesWriteMs,
+  keyUsesWriteMs,
+} from '../../../src/modules/keys/key-use-recorder.ts';
 import { openIn } from '../../core/log/scratch.ts';
 import { type TestSite, postOperation, startSite } from '../../harness.ts';
 import { runWaymark, serverFolder, startServed } from '../../process.ts';
@@ -129,15 +133,18 @@ function recorderOf(t: TestContext) {
   t.mock.timers.enable({ apis: ['setTimeout'] });
   const state = { nowMs: 1000, warnings: 0, isFull: false };
   const stored = new Map<string, string>();
+  const sums = new Map<string, number>();
   const puts: (readonly string[])[] = [];
   const recorder = new KeyUseRecorder({
     store: {
       keyUses: {
         all: () => stored,
-        put: (uses) => {
+        count: (id) => sums.get(id) ?? 0,
+        put: (uses, counts = new Map()) => {
           puts.push([...uses.keys()]);
           if (state.isFull) return Promise.reject(new Error('disk full'));
           for (const [id, ms] of uses) stored.set(id, new Date(ms).toISOString());
+          for (const [id, added] of counts) sums.set(id, (sums.get(id) ?? 0) + added);
           return Promise.resolve();
         },
       },
@@ -145,15 +152,34 @@ function recorderOf(t: TestContext) {
     now: () => state.nowMs,
     log: { ...silentLog, warn: () => (state.warnings += 1) },
   });
-  const minute = async (): Promise<void> => {
-    t.mock.timers.tick(keyUsesWriteMs);
+  const wait = async (ms: number): Promise<void> => {
+    t.mock.timers.tick(ms);
     // The end of a put is two microtasks away.
     await new Promise(setImmediate);
   };
-  return { recorder, state, puts, minute };
+  const minute = (): Promise<void> => wait(keyUsesWriteMs);
+  return { recorder, state, sums, puts, wait, minute };
 }
 
 suite('the recorder of uses', () => {
+  test('writes counted uses within seconds, and those that it could not write later', async (t) => {
+    const { recorder, state, sums, puts, wait } = recorderOf(t);
+    recorder.note('key');
+    recorder.count('token');
+    recorder.count('token');
+    assert.equal(recorder.counted('token'), 2);
+    state.isFull = true;
+    await wait(countedUsesWriteMs);
+    assert.deepEqual(puts, [['key', 'token']]);
+    assert.deepEqual([recorder.counted('token'), sums.get('token')], [2, undefined]);
+    state.isFull = false;
+    recorder.count('token');
+    assert.equal(recorder.counted('token'), 3);
+    await wait(countedUsesWriteMs);
+    assert.deepEqual([recorder.counted('token'), sums.get('token')], [3, 3]);
+    assert.deepEqual([recorder.counted('key'), recorder.last().size], [0, 2]);
+  });
+
   test('writes once a minute at most, and nothing while no key is used', async (t) => {
     const { recorder, puts, minute } = recorderOf(t);
     await minute();

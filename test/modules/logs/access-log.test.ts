@@ -327,6 +327,7 @@ test('keys in URLs are masked as a whole, also percent-encoded', () => {
     withoutKeys({ target, referer: target } as AccessEntry).target;
   assert.equal(masked('/a?b=wmk_abc%64ef&c=%2F'), '/a?b=wmk_…&c=%2F');
   assert.equal(masked('/a?b=%77mk%5Fabc'), '/a?b=wmk_…');
+  assert.equal(masked('/a?t=wmb_abc&u=%77m%2562%5Fabc'), '/a?t=wmb_…&u=wmb_…');
   assert.equal(
     masked('/a?b=%252Fx%253Fy%253Dwmk%25255Fabc%2526c'),
     '/a?b=%252Fx%253Fy%253Dwmk_…%2526c',

@@ -171,6 +171,7 @@ suite('a proxy passes on', () => {
         ['apikey', 'wmk_unknown'],
         ['apikey', `x, ${site.adminKey}`],
         ['apikey', 'wms_01234567_x'],
+        ['authorization', 'Bearer wmb_token'],
         ['authorization', `Bearer ${site.adminKey}`],
         ['authorization', `bearer  ${site.adminKey}`],
         ['authorization', `Token ${site.adminKey}`],
@@ -184,7 +185,7 @@ suite('a proxy passes on', () => {
         }
         for (const [name, value] of own) {
           await ask(version, path, { [name]: value });
-          assert.doesNotMatch(JSON.stringify(got), /wm[ks]_[\w-]/, `${version} ${name}: ${value}`);
+          assert.doesNotMatch(JSON.stringify(got), /wm[ksb]_[\w-]/, `${version} ${name}: ${value}`);
           assert.equal(got.apikey, undefined);
         }
       }

@@ -169,7 +169,7 @@ suite('[telemetry]', { concurrency: 4 }, () => {
     const collector = await startCollector(t);
     const ini = `${collector.ini}[log]\nredact = email\n`;
     const site = await startSite(t, { ini, server: 'trust_proxy = 127.0.0.0/8, ::1' });
-    const query = `email=ann%40x&Signature=s3cret&a=1&b=${site.adminKey}`;
+    const query = `email=ann%40x&Signature=s3cret&a=1&b=${site.adminKey}&t=wmb_of-anna`;
     const headers = {
       ...{ 'x-forwarded-for': '203.0.113.77', authorization: 'Bearer s3cret' },
       ...{ cookie: 'session=s3cret', apikey: site.adminKey },
@@ -178,7 +178,7 @@ suite('[telemetry]', { concurrency: 4 }, () => {
     await fetch(`${site.url}/svc1/preview/${'t0ken_'.repeat(8)}`, { headers });
     const spans = await spansAtEnd(site, collector);
     const sent = collector.texts.join();
-    assert.match(sent, /email=redacted&Signature=redacted&a=1&b=wmk_…/);
+    assert.match(sent, /email=redacted&Signature=redacted&a=1&b=wmk_…&t=wmb_…/);
     for (const secret of ['ann', 's3cret', '203.0.113', '127.0.0', 't0ken_', site.adminKey]) {
       assert.ok(!sent.includes(secret), secret);
     }

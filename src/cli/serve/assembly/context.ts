@@ -86,7 +86,7 @@ export interface CallerContext {
   readonly passwords: Passwords;
   readonly keyRates: KeyRates;
   readonly rates: RateParts;
-  readonly keyUses: Pick<KeyUseRecorder, 'note' | 'last'>;
+  readonly keyUses: Pick<KeyUseRecorder, 'note' | 'count' | 'last' | 'counted'>;
   readonly anonymousWrites: AnonymousWrites;
   readonly visits: Pick<VisitCounter, 'count' | keyof OperationParts['visits']>;
   readonly requestVisits: OperationParts['requestVisits'];

@@ -98,6 +98,7 @@ export function composeParts(
     namesOrigin: (origin) => namesOrigin(config, origin),
     anonymousWrites: callers.anonymousWrites,
     keyUses: callers.keyUses,
+    wrongKeys: callers.wrongKeys,
     isOwnOrigin: (origin) => origin === publicUrl,
     configuredTables: new Set(config.tables.map(({ name }) => name)),
     revertInThread: (request) => writeInThread(written, 'revert', request),

@@ -35,7 +35,7 @@ export const boundBehaviours: Readonly<Record<string, BoundBehaviour>> = {
     ...['preview', 'revoke', 'changes', 'compare', 'publish', 'undo', 'unschedule'],
   ]),
   ...ofFamily('change', 'inside', ['list']),
-  ...ofFamily('breadcrumb', 'inside', ['visits']),
+  ...ofFamily('breadcrumb', 'inside', ['visits', 'token', 'tokens', 'revoke_token']),
   ...ofFamily('visit', 'inside', ['summary']),
   ...ofFamily('session', 'open', ['authenticate', 'unsubscribe', 'insert', 'read', 'end']),
   ...ofFamily('session', 'refused', ['list']),

@@ -3,7 +3,7 @@ import { previewToken } from '../../../modules/drafts/draft.ts';
 import { withoutScripts } from '../../../modules/drafts/preview-answer.ts';
 import type { Allocation, SharedLimit } from '../../fair/shared-limit.ts';
 import { pageFields } from '../../http/content/page.ts';
-import { takeParameter } from '../../http/query.ts';
+import { takeBreadcrumbToken, takeParameter } from '../../http/query.ts';
 import { type FieldList, type Reply, noBody } from '../../http/reply.ts';
 import { isStrictPreferred } from '../../http/representation/negotiation.ts';
 import { etagListed } from '../../http/representation/preconditions.ts';
@@ -280,11 +280,18 @@ async function readPosted(
 
 /**
  * Adds the query of a breadcrumb's own address, `?k=<key>&…`: forward_query passes the rest of it
- * on.
+ * on, without a token.
  */
 function withLinkQuery(v: unknown, query: string): unknown {
   const key = takeParameter(query, 'k');
-  return key === undefined ? v : { ...(v as object), k: key.value, query: key.rest };
+  if (key === undefined) return v;
+  const token = takeBreadcrumbToken(key.rest);
+  return {
+    ...(v as object),
+    k: key.value,
+    query: token?.rest ?? key.rest,
+    ...(token && { t: token.value }),
+  };
 }
 
 /** A query that is only a key, with characters that need no decoding. */

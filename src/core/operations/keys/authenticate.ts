@@ -8,6 +8,7 @@ import {
   type Scope,
   boundScopes,
   boundsOf,
+  isApiKey,
   keyEndMs,
   sessionPrefix,
 } from '../../values/key.ts';
@@ -39,7 +40,7 @@ export function keyHash(key: string): string {
 }
 
 /** Counts wrong keys by address over a sliding minute; outlives a reload of the configuration. */
-interface WrongKeys {
+export interface WrongKeys {
   /** Counts one. Throws `rate_limited` if its address has sent too many in the last minute. */
   count(address: string): void;
 }
@@ -118,8 +119,8 @@ export function createAuthenticate({
     }
     const session = findSession(sessionTexts(apikey, cookie));
     const found = session === undefined ? find(apikey) : keys.key(session.key);
-    // The texts of a session, joined, are not a key.
-    if (found === undefined || found.session !== undefined) {
+    // The texts of a session, joined, are not a key, nor is the token of a breadcrumb.
+    if (found === undefined || !isApiKey(found)) {
       wrongKeys.count(address);
       throw new Failure('unauthenticated', refusalOf(apikey));
     }

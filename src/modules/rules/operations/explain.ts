@@ -2,7 +2,7 @@ import { coversOrigin } from '../../../core/values/network/origin-pattern.ts';
 import type { StaticInput } from '../../../core/values/json/static.ts';
 import { conditionTypes } from '../../../core/pipeline/conditions/table.ts';
 import { methodBytesMax } from '../../../core/http/limits.ts';
-import { takeParameter } from '../../../core/http/query.ts';
+import { takeBreadcrumbToken, takeParameter } from '../../../core/http/query.ts';
 import type { RequestTarget } from '../../../core/http/request.ts';
 import {
   lossCodes,
@@ -350,7 +350,8 @@ function explainOwn(
 ): ExplainAnswer {
   const key = takeParameter(visit.query, 'k');
   if (/^\/userinterface[./]link\.htm$/.test(own) && key !== undefined) {
-    return explainKey(site, { ...visit, key: key.value, query: key.rest }, preview);
+    const query = takeBreadcrumbToken(key.rest)?.rest ?? key.rest;
+    return explainKey(site, { ...visit, key: key.value, query }, preview);
   }
   const { origin, query } = visit;
   return {

@@ -155,7 +155,12 @@ function composed(
       passwords: new Passwords({ monotonicMs }),
       keyRates: createKeyRates(new TokenBuckets({ monotonicMs })),
       rates: { take: () => assert.fail(), isElsewhere: false, counts: new RateCounts() },
-      keyUses: { note: () => undefined, last: () => new Map() },
+      keyUses: {
+        note: () => undefined,
+        count: () => undefined,
+        last: () => new Map(),
+        counted: () => 0,
+      },
       anonymousWrites: createAnonymousWrites(new TokenBuckets({ monotonicMs })),
       visits: {
         count: () => undefined,
