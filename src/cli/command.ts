@@ -2,6 +2,7 @@ import type { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import type { ConfigResult } from '../core/config/config.ts';
 import type { FolderSettings } from '../core/config/read.ts';
+import { linesWithoutControls } from '../core/report/escape.ts';
 
 /** A stream that a command writes to; a terminal has `isTTY`. */
 export type Output = Writable & { readonly isTTY?: boolean; readonly columns?: number };
@@ -39,7 +40,7 @@ export class UsageError extends Error {
   }
 }
 
-/** Writes a line. */
+/** Writes a line, or several, in which nothing of what visitors have sent controls the terminal. */
 export function writeLine(stream: Output, line: string): void {
-  stream.write(`${line}\n`);
+  stream.write(`${linesWithoutControls(line)}\n`);
 }

@@ -3,6 +3,7 @@ import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Option, type Command } from 'commander';
 import type { Problem } from '../../core/values/failure.ts';
+import { withoutControls } from '../../core/report/escape.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../command.ts';
 import { choiceOption, jsonOption, wholeNumber } from '../options.ts';
@@ -192,7 +193,8 @@ export function table(
   heading: readonly string[],
   rows: readonly (readonly string[])[],
 ): readonly string[] {
-  const all = [heading, ...rows];
+  // A line break in a cell would begin a row.
+  const all = [heading, ...rows.map((cells) => cells.map(withoutControls))];
   // The last column is not padded: it may be as long as a page.
   const widths = heading.map((_, at) =>
     at === heading.length - 1 ? 0 : Math.max(...all.map((row) => (row[at] ?? '').length)),

@@ -130,6 +130,11 @@ export interface Reply {
    * cache may send it again. Undefined for content without a place for one.
    */
   readonly withNonce?: ((nonce: string) => Promise<Reply>) | undefined;
+  /**
+   * Fields of the answer that no setting takes away, such as those that keep an upload from running
+   * as a page of the site (`guardedFields`).
+   */
+  readonly guards?: FieldList;
 }
 
 /**
@@ -203,6 +208,29 @@ export function withoutFields(fields: FieldList, ...names: readonly string[]): F
   const isLeftOut = (field: string | undefined): boolean =>
     names.some((name) => isNamed(field, name));
   return fields.filter((_, at) => !isLeftOut(fields[at - (at % 2)]));
+}
+
+/**
+ * Changed fields, with guards where the change has taken them away or weakened them: another policy
+ * stays beside that of a guard, because browsers enforce all of them (CSP 3 §2.2.2), and a download
+ * may have a name.
+ */
+export function guardedFields(changed: FieldList, guards: FieldList): FieldList {
+  let fields = changed;
+  for (let at = 0; at + 1 < guards.length; at += 2) {
+    const [name = '', value = ''] = [guards[at], guards[at + 1]];
+    const lowerName = name.toLowerCase();
+    const lines = fieldLines(fields, lowerName);
+    if (lowerName === 'content-security-policy') {
+      if (!lines.includes(value)) fields = [...fields, name, value];
+      continue;
+    }
+    const [line = ''] = lines;
+    const isNamed = lowerName === 'content-disposition' && line.startsWith(`${value};`);
+    if (lines.length === 1 && (line === value || isNamed)) continue;
+    fields = [...withoutFields(fields, lowerName), name, value];
+  }
+  return fields;
 }
 
 /**

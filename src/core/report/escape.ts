@@ -18,7 +18,7 @@ function hex(byte: number): string {
 
 /** Text of a client as JSON, without line breaks and control sequences of terminals. */
 export function quoted(text: string): string {
-  return plain.test(text) ? `"${text}"` : JSON.stringify(text).replace(unescapedControls, escaped);
+  return plain.test(text) ? `"${text}"` : withoutControls(JSON.stringify(text));
 }
 
 /** Text of a client without line breaks and control sequences of terminals. */
@@ -26,8 +26,22 @@ export function printable(text: string): string {
   return plain.test(text) ? text : quoted(text).slice(1, -1);
 }
 
-/** Control characters and line breaks that JSON does not escape: DEL, C1, U+2028, U+2029. */
-const unescapedControls = /[\x7f-\x9f\u2028\u2029]/g;
+/**
+ * A text with each control character and line break as JSON escapes it. JSON itself leaves some of
+ * them as they are: DEL and C1, which terminals obey, U+2028 and U+2029, and those that turn the
+ * direction of a text, so that it reads as another one. JSON that is escaped so has the same value.
+ */
+export function withoutControls(text: string): string {
+  return text.replace(control, escaped);
+}
+
+/** The same for a text of several lines, which may have tabs. */
+export function linesWithoutControls(text: string): string {
+  return text.replace(controlInLines, escaped);
+}
+
+const control = /[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
+const controlInLines = /(?![\n\t])[\p{Cc}\p{Bidi_Control}\u2028\u2029]/gu;
 
 function escaped(character: string): string {
   return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;

@@ -97,21 +97,23 @@ export function createAssetPages(
     return { ...compressor.respond(await pageOf(key, shown), request), isReusable: true };
   }
 
-  function respondWith(asset: Asset, view: AssetView, request: AskedFor): Reply | Promise<Reply> {
-    const { sha256 } = asset;
-    const shown = representationOf(asset, view);
+  function replyWith(
+    { sha256, bytes }: Asset,
+    shown: AssetRepresentation,
+    request: AskedFor,
+  ): Reply | Promise<Reply> {
     const { representation, source } = shown;
     const key = `${source} ${representation.etag ?? ''}`;
     const page = known.get(key);
     if (page !== undefined) return { ...compressor.respond(page, request), isReusable: true };
     const compresses = isCompressible(representation.contentType);
     const max = compresses ? compressedFileBytesMax : cachedFileBytesMax;
-    if (asset.bytes <= max) return load(key, { ...shown, sha256 }, request);
+    if (bytes <= max) return load(key, { ...shown, sha256 }, request);
     const reply = fromFile(files, { ...shown, sha256 }, request);
     return compresses ? withCodings(reply, request, responses) : reply;
   }
 
-  const respond = withMissing(withVariants(respondWith, variants), missing);
+  const respond = withMissing(withVariants(withGuards(replyWith), variants), missing);
 
   return {
     respond,
@@ -119,6 +121,20 @@ export function createAssetPages(
     respondFromFile: (asset, view, request) =>
       fromFile(files, { ...representationOf(asset, view), sha256: asset.sha256 }, request),
     memory: () => cacheUse('assets', known),
+  };
+}
+
+/** Makes replies with the guards of what they show. */
+function withGuards(
+  respond: (asset: Asset, shown: AssetRepresentation, request: AskedFor) => Reply | Promise<Reply>,
+): AssetPages['respond'] {
+  return (asset, view, request) => {
+    const shown = representationOf(asset, view);
+    const { guards } = shown;
+    const reply = respond(asset, shown, request);
+    return reply instanceof Promise
+      ? reply.then((one) => ({ ...one, guards }))
+      : { ...reply, guards };
   };
 }
 
@@ -224,6 +240,8 @@ const pageOverheadBytes = 2_048;
 interface AssetRepresentation {
   readonly representation: Representation;
   readonly source: string;
+  /** As in `Reply`. */
+  readonly guards: FieldList;
 }
 
 function representationOf(
@@ -232,13 +250,13 @@ function representationOf(
 ): AssetRepresentation {
   // A rule may call an upload HTML, and an upload that is HTML something else.
   const safety = assetSafetyFields(contentType);
-  const guarded = safety.length > 0 ? safety : assetSafetyFields(contenttype);
-  const all = [...fields, ...guarded, ...pageFields];
+  const guards = [...(safety.length > 0 ? safety : assetSafetyFields(contenttype)), ...pageFields];
+  const all = [...fields, ...guards];
   const described = { status, contentType, fields: all };
   const digest = createHash('sha256').update(JSON.stringify(described)).update(sha256);
   const etag = `"${digest.digest('base64url').slice(0, 22)}"`;
   const representation = { ...described, etag, lastModifiedMs: undefined, bytesLength: bytes };
-  return { representation, source };
+  return { representation, source, guards };
 }
 
 function fromFile(

@@ -151,7 +151,9 @@ const credentials = ['authorization', 'cookie', 'proxy-authorization'];
  */
 export function withoutScripts(reply: Reply): Reply {
   const own = 'sandbox allow-same-origin allow-popups allow-downloads';
-  return { ...reply, fields: [...reply.fields, 'Content-Security-Policy', own] };
+  const policy = ['Content-Security-Policy', own];
+  const guards = [...(reply.guards ?? []), ...policy];
+  return { ...reply, fields: [...reply.fields, ...policy], guards };
 }
 
 /**
@@ -164,34 +166,36 @@ export async function previewReply(
   request: ContentRequest,
   leave: string,
 ): Promise<Reply> {
-  if (preview.isTrusted) return draftReply(preview, request, leave);
-  const kept = Object.entries(request.fields).filter(([name]) => !credentials.includes(name));
+  const { site, isTrusted } = preview;
+  const removed = isTrusted ? partial : [...partial, ...credentials];
+  const kept = Object.entries(request.fields).filter(([name]) => !removed.includes(name));
   const fields = Object.assign(Object.create(null) as Record<string, string>, {
     ...Object.fromEntries(kept),
   });
-  const reply = withoutScripts(await draftReply(preview, { ...request, fields }, leave));
+  const reply = await site.respond({ ...request, fields });
+  const shown = async (one: Reply): Promise<Reply> => {
+    const page = await draftReply(preview, one, leave);
+    return isTrusted ? page : confined(page);
+  };
+  const { withNonce } = reply;
+  const page = await shown(reply);
+  if (withNonce === undefined) return page;
+  return { ...page, withNonce: async (nonce) => shown(await withNonce(nonce)) };
+}
+
+/** A reply that does nothing to more than its page, and runs no script. */
+function confined(page: Reply): Reply {
+  const reply = withoutScripts(page);
   const names = reply.fields.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
   const wide = names.filter((name) => isWideField(name));
   return { ...reply, fields: withoutFields(reply.fields, ...wide) };
 }
 
 async function draftReply(
-  { site, draft, isTrusted }: DraftSite,
-  request: ContentRequest,
+  { draft, isTrusted }: DraftSite,
+  { isReusable: _isReusable, isCurrent: _isCurrent, ...reply }: Reply,
   leave: string,
 ): Promise<Reply> {
-  const kept = Object.entries(request.fields).filter(([name]) => !partial.includes(name));
-  const fields = Object.assign(Object.create(null) as Record<string, string>, {
-    ...Object.fromEntries(kept),
-  });
-  const {
-    isReusable: _isReusable,
-    isCurrent: _isCurrent,
-    ...reply
-  } = await site.respond({
-    ...request,
-    fields,
-  });
   const unshared = [
     ...withoutFields(withoutCaching(reply.fields), 'etag', 'last-modified'),
     ...['Cache-Control', 'no-store', 'X-Robots-Tag', 'noindex'],

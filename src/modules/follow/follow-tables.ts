@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import { retryUntilAborted } from '../../core/background/retry-loop.ts';
+import { withoutControls } from '../../core/report/escape.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { type ApiSocket, openApiSocket } from '../peers/api-socket.ts';
@@ -34,7 +35,7 @@ export class LineTarget implements FollowTarget {
   }
 
   async apply(packets: readonly RowPacket[]): Promise<void> {
-    const lines = packets.map((packet) => `${JSON.stringify(packet)}\n`);
+    const lines = packets.map((packet) => `${withoutControls(JSON.stringify(packet))}\n`);
     if (!this.#out.write(lines.join(''))) await once(this.#out, 'drain');
     this.#seq = Math.max(this.#seq, ...packets.map(({ seq }) => seq));
   }

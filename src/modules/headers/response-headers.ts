@@ -4,7 +4,13 @@ import {
   isSameForUrl,
   parseTemplate,
 } from '../../core/http/field-template.ts';
-import { type FieldList, type Reply, isCacheControl, withVary } from '../../core/http/reply.ts';
+import {
+  type FieldList,
+  type Reply,
+  guardedFields,
+  isCacheControl,
+  withVary,
+} from '../../core/http/reply.ts';
 import { needsUser } from '../../core/http/visitor.ts';
 import { isPlaceholder } from '../redirects/redirect-lines.ts';
 
@@ -186,14 +192,19 @@ function anyCase(names: ReadonlySet<string>): (name: string) => boolean {
 
 const namesKnownMax = 256;
 
-/** The reply with changed fields; waits for the user if a field names one. */
+/**
+ * The reply with changed fields, and with its guards whatever the changes say; waits for the user
+ * if a field names one. All changes that people configure are made here.
+ */
 export function applyChanges(
   reply: Reply,
   request: TemplateRequest,
   changes: FieldChanges,
 ): Reply | Promise<Reply> {
   const apply = (): Reply => {
-    const fields = changedFields(reply.fields, changes, request);
+    const changed = changedFields(reply.fields, changes, request);
+    const { guards } = reply;
+    const fields = guards === undefined ? changed : guardedFields(changed, guards);
     if (changes.isSame) return { ...reply, fields };
     const { isReusable: _reusable, ...once } = reply;
     return { ...once, fields };

@@ -7,6 +7,7 @@ import { Option } from 'commander';
 import { AssetFiles } from '../assets/asset-files.ts';
 import { assetIn, assetTable, type Asset } from '../assets/asset.ts';
 import { exportFiles } from '../assets/file-copies.ts';
+import { withoutControls } from '../../core/report/escape.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { exportedHistory, exportedRecords } from './export.ts';
@@ -111,7 +112,7 @@ async function writeLines(lines: Iterable<string>, out: Output): Promise<number 
     let piece = '';
     for (const line of lines) {
       count += 1;
-      piece += `${line}\n`;
+      piece += `${withoutControls(line)}\n`;
       if (piece.length < pieceCharacters) continue;
       yield piece;
       piece = '';

@@ -51,12 +51,13 @@ async function seen(site: TestSite, path: string, cookie?: string): Promise<stri
   return response.text();
 }
 
-async function siteWithDraft(t: Parameters<typeof startSite>[0]): Promise<TestSite> {
+async function siteWithDraft(t: Parameters<typeof startSite>[0], more = ''): Promise<TestSite> {
   const rules = [
     { path: '/', kind: 'content', content: '<h1>live</h1>' },
     { path: 'sale', kind: 'resolve', enginedata: { target: '/live' } },
   ];
-  const site = await startSite(t, { rules, ini: '[fetch]\nallow_private = 127.0.0.0/8\n' });
+  const ini = `[fetch]\nallow_private = 127.0.0.0/8\n${more}`;
+  const site = await startSite(t, { rules, ini });
   await site.call('svc1.draft.insert', { name: draft });
   const { data } = await site.call(`${rule}.list`, {});
   for (const row of data.rows as readonly { id: string; path: string }[]) {
@@ -229,6 +230,24 @@ test('a page runs scripts in a preview only if all authors of the draft may desi
   await site.call('svc1.key.revoke', { id: designer.id });
   const later = await browse(site, '/own', preview);
   assert.match(later.headers.get('content-security-policy') ?? '', /sandbox/);
+});
+
+test('no field of [headers] lets a preview run the scripts of a drafter', async (t) => {
+  const site = await siteWithDraft(t, '[headers.all]\nsecurity = strict\n');
+  const drafter = await author(site, ['read', 'draft']);
+  const content = '<script nonce="${nonce}">a()</script>';
+  await drafter.write({ path: '/own', content });
+  await drafter.write({ path: '/none', content, headers: { 'Content-Security-Policy': '' } });
+  const preview = await openPreview(site);
+  for (const path of ['/', '/own', '/none']) {
+    const { headers, text } = await browse(site, path, preview).then(async (reply) => {
+      return { headers: reply.headers, text: await reply.text() };
+    });
+    const policy = headers.get('content-security-policy') ?? '';
+    assert.match(policy, new RegExp(`^default-src 'self'.*, ${sandbox}$`), path);
+    assert.match(headers.get('cache-control') ?? '', /no-store/, path);
+    assert.match(text, /not live\. Scripts and forms are off/, path);
+  }
 });
 
 test('a draft of a drafter gets no credentials, and no worker', async (t) => {

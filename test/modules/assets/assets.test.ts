@@ -332,6 +332,64 @@ suite('the type of an asset', () => {
     assert.match(headers.get('content-security-policy') ?? '', /^sandbox/);
   });
 
+  const policy = "sandbox; default-src 'none'; style-src 'unsafe-inline'; img-src data:";
+  const weak = {
+    'Content-Security-Policy': "script-src 'unsafe-inline'",
+    'Content-Disposition': 'inline',
+    'X-Content-Type-Options': 'none',
+  };
+  const changed = (suffix: string, value?: string) =>
+    Object.entries(weak).map(([name, weakest]) => [name + suffix, value ?? weakest] as const);
+  const strict = /^default-src 'self'; .*, $/;
+  const inline = /^script-src 'unsafe-inline', $/;
+  for (const [what, given, before] of [
+    ['security = strict', 'security = strict', strict],
+    ['lines of [headers]', changed(''), inline],
+    ['added lines of [headers]', changed('[]'), undefined],
+    ['empty lines of [headers]', changed('', ''), /^$/],
+    ['fields of its rule', Object.fromEntries(changed('')), inline],
+    ['added fields of its rule', Object.fromEntries(changed('[]')), undefined],
+    ['empty fields of its rule', Object.fromEntries(changed('', '')), /^$/],
+  ] as const) {
+    test(`stays safe with ${what}`, async (t) => {
+      const lines = Array.isArray(given)
+        ? given.map(([name, value]) => `${name} = "${value}"`)
+        : [];
+      if (typeof given === 'string') lines.push(given);
+      const headers = lines.length > 0 ? {} : { headers: given };
+      const names = ['page.html', 'drawing.svg', 'feed.xml', 'notes.pdf', 'plain.txt'];
+      const site = await startSite(t, {
+        ini: lines.length > 0 ? `[headers.all]\n${lines.join('\n')}\n` : '',
+        rules: names.map((asset) => ({ path: `/${asset}`, asset, ...headers })),
+      });
+      for (const name of names) {
+        await put(site, name, html);
+        const { headers: first } = await fetch(`${site.url}/${name}`);
+        const known = { 'if-none-match': first.get('etag') ?? '' };
+        // The second answer is a prepared one; a 304 changes the fields of what a browser keeps.
+        for (const more of [{}, { method: 'HEAD' }, { headers: known }]) {
+          const { headers: sent } = await fetch(`${site.url}/${name}`, more);
+          assert.equal(sent.get('x-content-type-options'), 'nosniff', name);
+          if (name === 'plain.txt') continue;
+          const policies = sent.get('content-security-policy') ?? '';
+          if (more.headers !== undefined && policies === '') continue;
+          assert.ok(policies.includes('sandbox; default'), `${name}: ${policies}`);
+          if (before !== undefined) assert.match(policies.slice(0, -policy.length), before, name);
+          const disposition = sent.get('content-disposition');
+          if (/html|xml/.test(name)) assert.equal(disposition, 'attachment', name);
+        }
+      }
+    });
+  }
+
+  test('may have another name as a download', async (t) => {
+    const headers = { 'Content-Disposition': 'attachment; filename="a.html"' };
+    const site = await startSite(t, { rules: [{ path: '/a', asset: 'page.html', headers }] });
+    await put(site, 'page.html', html);
+    const reply = await fetch(`${site.url}/a`);
+    assert.equal(reply.headers.get('content-disposition'), headers['Content-Disposition']);
+  });
+
   test('stays safe when its row has another one', async (t) => {
     const site = await startSite(t, { rules: [{ path: '/a', asset: 'photo.txt' }] });
     await put(site, 'photo.txt', html);
