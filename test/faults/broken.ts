@@ -13,8 +13,8 @@ export const breaks: Readonly<Record<string, Break>> = {
   // The centre does not recognise an entry that it has already stored.
   claim: {
     file: 'src/modules/webhooks/operations/events.ts',
-    from: "if (earlier !== undefined) return { drafts: [], answer: () => earlier.seq };\n    if (reads.rows('event', id).length > 0) {",
-    to: 'if (false) {',
+    from: 'if (first !== undefined) {\n      const { hooks = 0 }',
+    to: 'if (false) {\n      const { hooks = 0 }',
   },
   // The counter treats an entry as stored before the centre has answered.
   early: {
