@@ -10,7 +10,7 @@ test('what is read is what was sent, or a problem names it, for long', async (t)
   const written = await prepare(site, receiver);
   await fc.assert(
     fc.asyncProperty(steps, (all) => runSteps(site, all, written)),
-    { numRuns: 80 },
+    { numRuns: 40 },
   );
   await checkCopies(site, receiver, written);
 });
