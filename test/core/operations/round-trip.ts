@@ -59,7 +59,11 @@ const fields = fc
 export const steps = fc.array(
   fc.oneof(
     fc.record({ do: fc.constantFrom('row', 'import', 'form'), fields, at: fc.nat() }),
-    fc.record({ do: fc.constantFrom('rule', 'event', 'draft'), fields, at: fc.nat() }),
+    fc.record({
+      do: fc.constantFrom('rule', 'event', 'draft', 'hook', 'table'),
+      fields,
+      at: fc.nat(),
+    }),
     fc.record({
       do: fc.constantFrom('edit', 'undo', 'batch', 'batch undone'),
       fields,
@@ -84,7 +88,7 @@ const properties = {
 
 /** A record that was written, and what it has to show. */
 interface Known {
-  readonly family: 'record' | 'userinterface';
+  readonly family: 'record' | 'userinterface' | 'webhook' | 'table';
   readonly id: string;
   /** Its fields before the last change, then now. */
   states: readonly JsonObject[];
@@ -160,6 +164,8 @@ async function runStep(
     case 'row':
     case 'edit':
     case 'rule':
+    case 'hook':
+    case 'table':
     case 'event': {
       await write(site, { step: step.do, text, vk, record, known, events });
       return;
@@ -231,6 +237,23 @@ async function write(
     if (isRefused(answer)) return;
     const sent = { enginedata: parseJson(text) as JsonObject };
     keep(known, 'userinterface', { answer, sent });
+    return;
+  }
+  if (step === 'hook') {
+    const v = `{"url":"https://a.example/${made}","event":["a.b"],"filter":${text}}`;
+    const answer = await post(site, 'webhook/insert', `{"v":${v},"vk":"${vk}"}`);
+    if (isRefused(answer)) return;
+    const sent = { filter: parseJson(text) as JsonObject };
+    keep(known, 'webhook', { answer, sent });
+    return;
+  }
+  if (step === 'table') {
+    const schema = `{"type":"object","properties":{"a":{"default":${text}}}}`;
+    const v = `{"name":"t${made}","schema":${schema}}`;
+    const answer = await post(site, 'table/insert', `{"v":${v},"vk":"${vk}"}`);
+    if (isRefused(answer)) return;
+    const sent = { schema: parseJson(schema) as JsonObject };
+    keep(known, 'table', { answer, sent });
     return;
   }
   if (step === 'row') {
