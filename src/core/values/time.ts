@@ -87,9 +87,13 @@ function localClock(zone: string): LocalClock {
 
 const dateTime = /^(\d{4}-\d\d-\d\d)[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(Z|z|[+-]\d\d:\d\d)?$/;
 
+/** A second that clocks insert at the end of a day in UTC (RFC 3339 §5.7). */
+const leapSecond = /(?<=:\d\d):60/;
+
 /**
  * Parses an ISO 8601 date-time, which is in UTC if it has no offset, and returns it in UTC
- * (docs/design/page-rules.md#fields); undefined for any other value.
+ * (docs/design/page-rules.md#fields); a leap second becomes the first second of the next day.
+ * Undefined for any other value.
  */
 export function parseDateTime(value: Json): string | undefined {
   const match = typeof value === 'string' ? dateTime.exec(value) : null;
@@ -98,9 +102,12 @@ export function parseDateTime(value: Json): string | undefined {
   const dayMs = Date.parse(`${date}T00:00:00Z`);
   // Date.parse reads 31 February as 3 March: a day that is formatted differently does not exist.
   if (Number.isNaN(dayMs) || new Date(dayMs).toISOString().slice(0, 10) !== date) return undefined;
-  const timeMs = Date.parse(`${date}T${time}${offset.toUpperCase()}`);
+  const isLeap = leapSecond.test(time);
+  const usual = isLeap ? time.replace(leapSecond, ':59') : time;
+  const timeMs = Date.parse(`${date}T${usual}${offset.toUpperCase()}`);
   // An offset can lead to a year outside 0000 to 9999.
-  const iso = Number.isNaN(timeMs) ? '' : new Date(timeMs).toISOString();
+  const iso = Number.isNaN(timeMs) ? '' : new Date(timeMs + (isLeap ? 1_000 : 0)).toISOString();
+  if (isLeap && !/T00:00:00/.test(iso)) return undefined;
   return /^\d/.test(iso) ? iso : undefined;
 }
 

@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { suite, test } from 'node:test';
-import { isTimeZone, minutesOfDay, nextTimeOfDay } from '../../../src/core/values/time.ts';
+import {
+  instantText,
+  isTimeZone,
+  minutesOfDay,
+  nextTimeOfDay,
+  parseDateTime,
+} from '../../../src/core/values/time.ts';
 
 const hour = 3_600_000;
 
@@ -139,4 +145,16 @@ test('invalid times and time zones are refused', () => {
     false,
     false,
   ]);
+});
+
+test('a leap second is the first second of the next day, and none is in the middle of one', () => {
+  for (const [text, utc] of [
+    ['2016-12-31T23:59:60Z', '2017-01-01T00:00:00.000Z'],
+    ['2017-01-01T00:59:60.5+01:00', '2017-01-01T00:00:00.500Z'],
+    ['2016-12-31T12:00:60Z', undefined],
+    ['2016-12-31T23:60:00Z', undefined],
+  ] as const) {
+    assert.equal(parseDateTime(text), utc, text);
+  }
+  assert.equal(instantText('2016-12-31T23:59:60.25Z'), '2017-01-01T00:00:00.25');
 });
