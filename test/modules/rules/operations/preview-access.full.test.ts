@@ -69,11 +69,13 @@ async function start(t: TestContext): Promise<TestSite> {
   return site;
 }
 
+/** Operations that name a user, and show no page to a visitor whom they describe. */
+const others = ['svc1.login.list', 'svc1.breadcrumb.token', 'svc1.breadcrumb.tokens'];
+
 /** The operations whose input can describe a visitor. */
-/** The list of logins filters by a user, and describes no visitor. */
 const previewing = operations.filter(
   ({ input, name }) =>
-    name !== 'svc1.login.list' &&
+    !others.includes(name) &&
     Object.hasOwn((input as { readonly properties?: object }).properties ?? {}, 'user'),
 );
 
