@@ -258,7 +258,7 @@ interface NotedFile {
   readonly bytes: number;
 }
 
-/** Stands for the size that nobody has read yet: all widths are smaller. */
+/** The size of a picture that was not read yet: every width is smaller than it. */
 const unmeasured: Whole = { width: Infinity, height: Infinity };
 
 function measuredOf(metadata: PictureMetadata): Measured {

@@ -20,8 +20,8 @@ import { type BranchFields, parseBranchFields } from './branch-fields.ts';
 /** The statuses of a redirect to a target (RFC 9110 §15.4). */
 export const redirectStatuses: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
 
-/** A base for the URL parser, which is cut off again. */
-const placeholder = 'http://placeholder.invalid';
+/** Targets may be paths: the URL parser needs an origin before them, which no target has. */
+const someOrigin = 'http://origin.invalid';
 
 /** The parsed enginedata of a resolve rule, before its targets are combined with its rule. */
 interface WrittenBreadcrumb {
@@ -211,7 +211,7 @@ export function locationOf(
   const template = takesCapture ? `${text}{splat}` : text;
   const values: TargetValues = { splat, path: encodePath(path), query, host };
   const whole = fillTarget(template, values);
-  if (!URL.canParse(whole, placeholder)) return undefined;
+  if (!URL.canParse(whole, someOrigin)) return undefined;
   if (!staysBelow(beginningOf(template, host), whole)) return undefined;
   return normalize(withQuery(whole, added));
 }
@@ -241,12 +241,12 @@ function parseTarget(text: string, isWildcard: boolean): RedirectTarget {
 /** Whether a path still begins the same after a browser has resolved its dot segments. */
 function staysBelow(beginning: string, whole: string): boolean {
   // The `x` keeps a beginning that ends with a dot from being parsed as a dot segment.
-  const { href } = new URL(`${beginning}x`, placeholder);
-  return new URL(whole, placeholder).href.startsWith(href.slice(0, -1));
+  const { href } = new URL(`${beginning}x`, someOrigin);
+  return new URL(whole, someOrigin).href.startsWith(href.slice(0, -1));
 }
 
 function normalize(target: string): string {
   if (!target.startsWith('/')) return new URL(target).href;
-  const { pathname, search, hash } = new URL(target, placeholder);
+  const { pathname, search, hash } = new URL(target, someOrigin);
   return `${pathname.startsWith('//') ? '/' : pathname}${search}${hash}`;
 }

@@ -475,7 +475,7 @@ function isPlacement({ action, txn }: Change, before: Change | undefined): boole
 
 /**
  * A record in which the last write in force decides about each field, whether its value was valid
- * then or waited: without that, a value that waited before would stand beside a later one again.
+ * then or waited. Otherwise, an old value that waits would return beside the later one.
  * Earlier placements do not count, because they have repeated values of rows that may be reverted.
  */
 function lastWritten(history: readonly Change[], left: JsonObject, folding: Folding): JsonObject {
