@@ -230,7 +230,7 @@ suite('[access.<name>] with passwords', () => {
     const post = { ':method': 'POST', ...ann };
     assert.equal((await client.ask('/internal/app/y', post, 'x'.repeat(200_000))).status, 200);
     const slow = await startSite(t, {
-      ...{ ini: iniOf(origin, live), files, rules, hasFastPath: false },
+      ...{ ini: iniOf(origin, live), files, rules },
     });
     const sent = { method: 'POST', body: 'y'.repeat(200_000) };
     const refused = await fetch(`${slow.url}/internal/app/y`, sent);
