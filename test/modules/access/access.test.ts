@@ -218,7 +218,7 @@ suite('[access.<name>] with passwords', () => {
     }
   });
 
-  test('holds for HTTP/2 and without the fast path, and for the content of a request', async (t) => {
+  test('holds for HTTP/2, and for the content of a request', async (t) => {
     const { origin, live, requests } = await sources(t);
     const site = await startTlsSite(t, { ini: iniOf(origin, live), files, rules });
     const client = await connectHttp2(t, site);
