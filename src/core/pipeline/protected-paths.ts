@@ -89,7 +89,7 @@ function covers({ text, pathInfo }: LoosePattern, reading: string): boolean {
 
 /** What makes a path one that has a second reading, besides the forms of Unicode. */
 const secondReading =
-  /%[0-9a-f]{2}|[;\\?#\0-\x1f\x7f]|\/\/|[. ](?:\/|$)|:[^/]*\$|[\p{Cf}\u2044\u2215\u2216]/iu;
+  /%[0-9a-f]{2}|[;\\?#\p{Cc}]|\/\/|[. ](?:\/|$)|:[^/]*\$|[\p{Cf}\u2044\u2215\u2216]/iu;
 
 function isExcepted({ except }: RulePaths, path: string): boolean {
   if (except.length === 0 || secondReading.test(path)) return false;
@@ -256,7 +256,7 @@ function inAscii(text: string): string {
     .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u0300-\u036f]/gu, '')
     .replaceAll(/[\p{Pd}\u2212]/gu, '-')
     .replaceAll(/[\u2044\u2215\u29f8\u2216\u29f5\u29f9]/g, '/');
-  // In upper case, a dotless i is an i and a sharp s is two, but not a capital sharp s. A sigma at
+  // In upper case, `ı` is an i and `ß` is two letters, but `ẞ` stays. A sigma at
   // the end of a word has a form of its own in lower case.
   const cased = bare.toLowerCase().toUpperCase().toLowerCase();
   return cased.replaceAll('ς', 'σ').normalize('NFKC');
