@@ -15,8 +15,8 @@ type RulePaths = Pick<AccessConfig, 'origin' | 'path' | 'except' | 'login'>;
 /**
  * Creates the lookup of the rules that protect a path, in their order. A rule protects a path if
  * its patterns match any reading of it: what is behind Waymark may ignore case, accents and
- * characters that nobody sees, join slashes, decode once more, drop path parameters or look the name
- * up in the file system of Windows, and a mount may show a file at another path, or have its
+ * characters that nobody sees, join slashes, decode once more, drop path parameters or look for
+ * the name in the file system of Windows, and a mount may show a file at another path, or have its
  * content in another file beside it. An exception counts only for a path without such a second
  * reading.
  */
