@@ -175,7 +175,8 @@ async function closeAll(
     readonly snapshots: Snapshots;
   },
 ): Promise<void> {
-  await shared?.close();
+  // Without a shared log, the queue refuses writes at once.
+  if (shared !== undefined) await shared.close();
   await Promise.all([queue.close(), pages.stop(), snapshots.close()]);
   await environment.close();
 }

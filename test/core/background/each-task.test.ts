@@ -253,11 +253,10 @@ const cases: Readonly<Record<string, Case>> = {
     return seriesRecording({ folder, gather, now });
   }),
   silent_nodes: started(async (t, { log }) => {
-    const store = await scratchStore(t);
-    const nodes = brokenOnce(store.part(nodesPart), 'all');
+    const store = withBroken(await scratchStore(t), nodesPart, 'all');
     const node = { name: 'web', role: 'central' } as const;
     const emit = (): Promise<void> => Promise.resolve();
-    const parts = { store: { ...store, nodes }, emit, node, version: '1', now, log };
+    const parts = { store, emit, node, version: '1', now, log };
     return nodeWatching(parts, 1)[0] ?? assert.fail();
   }),
   cluster_members: started(async (t, { log }) => {
