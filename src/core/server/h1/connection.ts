@@ -55,7 +55,7 @@ export class Connection implements RequestEvents {
   readonly #requests: RequestReader;
   #exchangeParts: ExchangeParts | undefined;
   /** Resolvers of requests that wait for the response to the request before them. */
-  readonly #waiting = new Set<(isOpen: boolean) => void>();
+  #waiting: Set<(isOpen: boolean) => void> | undefined;
   /** Since when a head is to come: from the start of the connection, or its own first byte. */
   #headSinceMs: number | undefined = performance.now();
   /** The content of the newest request; undefined for one without. */
@@ -119,11 +119,12 @@ export class Connection implements RequestEvents {
     if (!exchange.hasArrived) this.#contentSinceMs = performance.now();
     // While no request waits, answers get no listener for their end.
     if (before?.isSent !== false) return this.#isNext(before, exchange);
-    if (this.#waiting.size + 2 > pipelinedRequestsMax) return 'too_many';
+    const waiting = (this.#waiting ??= new Set());
+    if (waiting.size + 2 > pipelinedRequestsMax) return 'too_many';
     return new Promise((resolve) => {
-      this.#waiting.add(resolve);
+      waiting.add(resolve);
       before.onClose(() => {
-        this.#waiting.delete(resolve);
+        waiting.delete(resolve);
         resolve(this.#isNext(before, exchange));
       });
     });
@@ -213,7 +214,7 @@ export class Connection implements RequestEvents {
 
   /** To be called when the connection has closed. */
   close(): void {
-    for (const resolve of this.#waiting) resolve(false);
+    for (const resolve of this.#waiting ?? []) resolve(false);
     this.#body?.connectionClosed();
     this.current?.closed();
     this.newest?.closed();
