@@ -45,7 +45,7 @@ export interface ReadHead {
  */
 export function readHead(text: string): ReadHead | Failure {
   const line = requestLine.exec(text);
-  const [{ length = 0 } = '', method = '', url = '', sent = ''] = line ?? [];
+  const [{ length } = '', method = '', url = '', sent = ''] = line ?? [];
   if (line === null || !isImplemented(method)) return refusedLine(text);
   const tooLarge = sizeRefusal(length - 2, text.length - length + 2);
   if (tooLarge !== undefined) return tooLarge;
@@ -94,8 +94,8 @@ export function readHead(text: string): ReadHead | Failure {
 
 const framedTwice = 'There is more than one Content-Length or Transfer-Encoding field.';
 
-/** The lower-case name of a field about the connection or the content; others may be undefined. */
-function hopName(name: string): string | undefined {
+/** The lower-case name of a field about the connection or the content; others may be empty. */
+function hopName(name: string): string {
   switch (name.length) {
     case 'expect'.length:
     case 'upgrade'.length:
@@ -104,7 +104,7 @@ function hopName(name: string): string | undefined {
     case 'transfer-encoding'.length:
       return name.toLowerCase();
     default:
-      return undefined;
+      return '';
   }
 }
 

@@ -33,7 +33,11 @@ async function startHolding(t: TestContext) {
     answer: (exchange) => {
       const turn = connections.turn(exchange);
       if (turn === true) answer(exchange);
-      else if (turn !== false) void turn.then((isOpen) => isOpen && answer(exchange));
+      else if (turn !== false) {
+        void turn.then((isOpen) => {
+          if (isOpen) answer(exchange);
+        });
+      }
     },
     switches: () => false,
     upgrade: () => assert.fail('nothing is switched here'),
