@@ -252,7 +252,7 @@ export function composeDraftParts(
   const { bodyBytesMax } = config.fetch;
   const fetch = createFetcher({
     ...{ diallers, health, names, checks, bodyBytesMax, statistics, places },
-    via: context.ownNames.ofNode,
+    via: context.ownNames,
   });
   const direct = withUsers(withOwnFields(withCompression(fetch, content.compressors.responses)));
   return {
