@@ -85,7 +85,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
     ...composeDraftParts(config, context, { siteParts, access, hosts }),
     ...{ authenticate, parts: () => parts },
   });
-  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
+  const fieldsAndLines = composeFieldsAndLines(config, siteParts);
+  const { responseHeaders: pageHeaders } = fieldsAndLines;
+  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts, pageHeaders };
   const parts = composeParts(config, context, given);
   const operations = composeOperations(config, hosts, parts);
   const parameters = {
@@ -113,7 +115,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
       metricsText: context.state.metricsText,
-      ...composeFieldsAndLines(config, siteParts),
+      ...fieldsAndLines,
       ...{ publicAnswers, indexPages: composeIndexPages(config, content) },
       ...{ previews: drafts.previews, rates, assets: composeUploads(store, content) },
       documents: composeDocuments(config, { operations, version, eventTypes: parts.eventTypes }),

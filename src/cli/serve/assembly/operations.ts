@@ -62,7 +62,7 @@ export function composeParts(
     ...given
   }: Pick<
     OperationParts,
-    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login'
+    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login' | 'pageHeaders'
   > & {
     readonly visitors: Visitors;
     readonly drafts: Drafts;
