@@ -49,8 +49,6 @@ export interface ResponderParts extends FailureLogs {
     incoming: IncomingRequest,
     asked: Arrived,
   ) => Reply | undefined | Promise<Reply | undefined>;
-  /** What modules answer below `{base}/svc1` beside operations; the first one answers. */
-  readonly paths: Parameters<typeof answerService>[1];
   readonly shared: SharedLimits;
   readonly signedIn: Pick<SignedInWatch, 'watch'>;
   /** Milliseconds since 1970. */
@@ -288,7 +286,7 @@ export class Responder {
   async #service(path: string, incoming: IncomingRequest): Promise<Reply> {
     const exchange = this.#exchange;
     let signal: AbortSignal | undefined;
-    const { reply, caller } = await answerService(this.#moment.serving, this.#parts.paths, {
+    const { reply, caller } = await answerService(this.#moment.serving, {
       path,
       exchange,
       incoming,

@@ -9,7 +9,7 @@ import type { CacheStore } from './cache-store.ts';
 import { type ForwardReason, covers } from './cached-reply.ts';
 import type { CachedResponse } from './cached-response.ts';
 import type { RequestDirectives } from './directives.ts';
-import { type OverridingFields, overridesOf, overridingFields } from './overriding-fields.ts';
+import { overridesOf } from './overriding-fields.ts';
 import {
   type SentField,
   selectingKey,
@@ -44,7 +44,7 @@ export function lookUp<T extends PageRequest & ForwardedRequest>(
 ): Omit<CacheLookup, 'request' | 'directives' | 'rulesPassed'> & { readonly request: T } {
   const url = cacheUrlOf(given);
   const stored = ofPlan(answers.find(url), plan);
-  const { bypass: overriddenBy, variant } = overridesOf(given.fields, plan.overriding);
+  const { bypass: overriddenBy, variant } = overridesOf(given, plan.fetch, plan.credentialFields);
   const inFields = (fields: Fields) => {
     const request = fields === given.fields ? given : { ...given, fields };
     const field: SentField = (name) => forwardedField(plan.fetch, request, via, name);
@@ -149,7 +149,6 @@ export interface CachePlan {
   readonly hash: string;
   /** Fields that identify the client to the source, by lower-case name. */
   readonly credentialFields: readonly string[];
-  readonly overriding: OverridingFields;
 }
 
 /**
@@ -180,7 +179,6 @@ function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan
   return {
     fetch,
     credentialFields: sentCredentials(fetch, credentialFields),
-    overriding: overridingFields(fetch),
     plainRule: withoutStatus(rule),
     hash: createHash('sha256').update(decisive).digest('base64url').slice(0, planCharacters),
   };

@@ -8,7 +8,11 @@ import { batchSettings } from '../../../modules/batch/batch-parts.ts';
 import { variantWidths } from '../../../modules/assets/limits.ts';
 import type { Authenticate } from '../../../core/operations/keys/authenticate.ts';
 import { queueRows } from '../../../modules/nodes/operations/taken-rows.ts';
-import { bindOperations, type Operation } from '../../../core/operations/operation.ts';
+import {
+  type Operation,
+  type OperationDefinition,
+  bindOperations,
+} from '../../../core/operations/operation.ts';
 import { withDataHosts } from '../../../modules/hosts/hosted-rows.ts';
 import {
   createPageRows,
@@ -16,7 +20,8 @@ import {
   createRowsFor,
 } from '../../../modules/rendering/page-rows.ts';
 import { createNodeStatus, createWebhookState } from '../../../modules/status/server-status.ts';
-import { operations as definitions, type OperationParts } from '../../../modules.ts';
+import type { OpenModules } from '../../../core/loader.ts';
+import type { OperationParts } from '../../../modules.ts';
 import { namesOrigin, type Config } from '../../../core/config/config.ts';
 import type { HostClient } from '../../../modules/hosts/host-client.ts';
 import { newId, now } from '../../../core/values/clock.ts';
@@ -154,10 +159,23 @@ function schemaOf({ tables }: Config, store: Store, name: string): JsonObject | 
   return schema ?? tables.find((table) => table.name === name)?.definition.schema;
 }
 
+/** The operations of all modules; the parts of a module are what its operations need. */
+export function definitionsOf(
+  modules: OpenModules,
+): readonly OperationDefinition<OperationParts>[] {
+  return modules.operations as readonly OperationDefinition<unknown>[];
+}
+
 /** The operations with the parts that they need. */
 export function composeOperations(
   config: Config,
-  hosts: HostClient,
+  {
+    hosts,
+    definitions,
+  }: {
+    readonly hosts: HostClient;
+    readonly definitions: readonly OperationDefinition<OperationParts>[];
+  },
   parts: OperationParts,
 ): readonly Operation[] {
   const bound = bindOperations(definitions, parts).map((one) =>
@@ -259,6 +277,7 @@ export function composeDraftParts(
     store,
     site: { ...siteParts, fetch: direct },
     rendered: content.newRenderedPages,
+    definitions: definitionsOf(context.modules),
     executeOf: (operations) => createExecute(operations, { keyRates: callers.keyRates }),
     withHosts: (bound, parts) => withHosts(config, hosts, bound, parts),
   };
