@@ -49,6 +49,7 @@ import {
   executeParts,
 } from './operations.ts';
 import { composeSourceAccess } from './transport.ts';
+import { loginSessionsPart } from '../../../modules/login/stored-sessions.ts';
 
 /** Everything that depends on one configuration; a reload replaces and closes it. */
 export interface AppInstance {
@@ -213,7 +214,7 @@ function composeLogin(
   const providers = loginProviders(config);
   if (providers.length === 0) return undefined;
   return createLogin({
-    ...{ providers, base: config.server.base, store: store.loginSessions },
+    ...{ providers, base: config.server.base, store: store.part(loginSessionsPart) },
     dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
     ...{ newId, now, log },
   });

@@ -47,6 +47,7 @@ import type { AppContext, CallerContext } from './context.ts';
 import type { Drafts, DraftsParts } from './drafts.ts';
 import type { SourceAccess } from './transport.ts';
 import type { ClientAddress } from '../../../core/values/network/peer.ts';
+import { rowLogPart } from '../../../modules/nodes/log/open-row-log.ts';
 
 /** The names of all engines: the built-in ones and those of the configuration. */
 export function engineNames(config: Config): ReadonlySet<string> {
@@ -207,7 +208,7 @@ export function executeParts(
 ): ExecuteParts {
   return {
     keyRates,
-    generation: () => store.rowLog.identity().generation,
+    generation: () => store.part(rowLogPart).identity().generation,
     passOn: composePassOn(config, store),
     passedTool: (name, call) => passedTool({ store, now }, name, call),
     goesToOutbox: (name, { keyId }) => {
