@@ -43,7 +43,7 @@ export interface PlaceAccess {
   ): readonly AccessExplanation[];
   /**
    * Requires that the access rules let a client of operations see a place. Throws or rejects as
-   * `admitted`; undefined if nothing takes time. `accessRules` collects the rules that are asked.
+   * `admitted`; undefined if nothing takes time. `accessRules` collects the rules of the place.
    */
   requirePlace(
     place: AccessPlace,

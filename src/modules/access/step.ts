@@ -8,8 +8,8 @@ import type { AccessGuard } from './access-guard.ts';
 import { admittedReply, explainPlace } from './place-access.ts';
 
 /**
- * The step of `[access.<name>]`: only those whom the guard admits get on. It is asked for the path
- * of the client, and again for each one inside the server. Without access rules, it only explains
+ * The step of `[access.<name>]`: only those whom the guard admits get on. It checks the path of the
+ * client, and again each one inside the server. Without access rules, it only explains
  * the sections that page rules name: those are closed.
  */
 export function accessStep(guard: AccessGuard | undefined): Step {

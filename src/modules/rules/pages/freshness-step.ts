@@ -7,8 +7,8 @@ import { candidatesFor } from '../matcher.ts';
 import type { RuleReader } from '../valid-rules.ts';
 
 /**
- * Caches may use an answer until another page rule begins or ceases to answer its path. It is asked
- * for a path inside the server, too: the path of the request does not show that one.
+ * Caches may use an answer until another page rule begins or ceases to answer its path. That
+ * holds for a path inside the server, too: the path of the request does not show that one.
  */
 export function freshnessStep(rules: RuleReader): Step {
   return {
