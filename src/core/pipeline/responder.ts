@@ -5,16 +5,7 @@ import type { ResponseHeaders } from '../../modules/headers/response-headers.ts'
 import type { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
 import type { SharedLimits } from '../fair/shared-limits.ts';
 import { withoutOwnCookies } from '../http/own-cookies.ts';
-import {
-  type Recipient,
-  type Reply,
-  changedReply,
-  discard,
-  noBody,
-  privateReply,
-  replyField,
-  withoutFields,
-} from '../http/reply.ts';
+import { type Recipient, type Reply, changedReply, discard, noBody } from '../http/reply.ts';
 import { prefersHtml } from '../http/representation/negotiation.ts';
 import { hasTooManyRanges } from '../http/representation/ranges.ts';
 import type { RequestTarget } from '../http/request.ts';
@@ -125,9 +116,8 @@ export class Responder {
     const visitor = visitors.visitorOf(incoming);
     const request = { ...target, method, fields, address, visitor };
     const changed = await change(reply, request);
-    const shown = reply.isPrivate === true ? stillPrivate(changed, reply) : changed;
     const { signal } = this.#exchange;
-    return (await site.limited({ ...request, body: undefined, signal }, shown)) ?? shown;
+    return (await site.limited({ ...request, body: undefined, signal }, changed)) ?? changed;
   }
 
   async #reply(): Promise<Reply> {
@@ -346,13 +336,4 @@ function answerSignal(exchange: Exchange): AbortSignal {
 
 function seesSources(caller: Caller | undefined): boolean {
   return caller !== undefined && caller.bounds === undefined && hasScope(caller, 'read');
-}
-
-/** No field of the ini file lets a cache store what the reply before did not. */
-function stillPrivate(changed: Reply, before: Reply): Reply {
-  const said = replyField(before, 'cache-control') ?? '';
-  const reply = privateReply(changed);
-  if (!/no-store/i.test(said)) return reply;
-  const fields = [...withoutFields(reply.fields, 'cache-control'), 'Cache-Control', said];
-  return { ...reply, fields };
 }

@@ -11,7 +11,10 @@ import type {
 } from './source.ts';
 
 /** The step of a source of content: what it does not have, the steps after it may have. */
-export function sourceStep(at: StepPlace, source: ContentSource) {
+export function sourceStep(
+  at: StepPlace,
+  source: ContentSource,
+): Step & Required<Pick<Step, 'handle'>> {
   return {
     at,
     handle(request, next) {
@@ -20,7 +23,7 @@ export function sourceStep(at: StepPlace, source: ContentSource) {
       return answer instanceof Promise ? answer.then((reply) => reply ?? next(request)) : answer;
     },
     explain: (request, next) => explainSource(source, request, next),
-  } satisfies Step;
+  };
 }
 
 /**

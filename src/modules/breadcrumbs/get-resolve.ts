@@ -1,6 +1,8 @@
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
 import { whenReady } from '../../core/values/when-ready.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';
+import { withoutOwnCookies } from '../../core/http/own-cookies.ts';
+import type { ResponseHeaders } from '../headers/response-headers.ts';
 import { rulesInside } from '../rules/bounds/rules.ts';
 import { cachingFields, forOnePerson, keyData, keyReply, unsentReferrer } from './reply.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
@@ -10,6 +12,7 @@ import { authorityOf } from '../../core/http/field-template.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import { isPrefetch, prefetchPurpose } from '../../core/http/request.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
+import { pathOfText } from '../../core/values/path.ts';
 import { asOfProperty, timeThen } from '../../core/operations/records/moment.ts';
 import {
   defineOperation,
@@ -109,6 +112,8 @@ interface LinkParts
   readonly store: PageParts['store'] & TokenParts['store'];
   /** Counts the visit of a browser. */
   readonly countVisit: CountVisit;
+  /** The fields of the ini file for the answers of pages. */
+  readonly pageHeaders: ResponseHeaders | undefined;
 }
 
 /**
@@ -147,7 +152,7 @@ export const linkHtm = defineOperation({
 });
 
 function followLink(
-  { countVisit, ...parts }: LinkParts,
+  { countVisit, pageHeaders, ...parts }: LinkParts,
   v: BreadcrumbInput,
   call: Call,
 ): OperationResult<Resolved> | Promise<OperationResult<Resolved>> {
@@ -165,7 +170,13 @@ function followLink(
   const answer = (resolved: ResolvedBreadcrumb) => {
     if (call.method === 'GET') countVisit(resolved, visit);
     if (call.method !== 'HEAD' && !isPrefetch(prefetchPurpose(call.fields))) holder?.used();
-    return whenReady(keyReply(resolved, { ...asked, origin: call.origin }), answered);
+    const page = whenReady(keyReply(resolved, { ...asked, origin: call.origin }), (reply) => {
+      const { key } = asked;
+      const path = pathOfText(key.startsWith('/') ? key : `/${key}`);
+      const { address } = call.caller;
+      return pageHeaders?.(reply, { ...asked, origin: call.origin, path, address }) ?? reply;
+    });
+    return whenReady(page, answered);
   };
   return whenReady(site.resolve(asked), answer);
 }
@@ -253,7 +264,8 @@ function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit
     key: k,
     ...where,
     query: parseQueryText(query ?? ''),
-    fields: call.fields,
+    // A page rule may show the fields of the request, and send them elsewhere.
+    fields: withoutOwnCookies(call.fields),
     visitor: visitorAt(call, where),
     client: clientOf(call, where),
   };

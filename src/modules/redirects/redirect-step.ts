@@ -89,11 +89,19 @@ function redirectStep({ at, lists, inside: paths }: RedirectParts): Step {
       const found = isAsked(request) ? candidatesFor(lists, request) : [];
       if (found.length === 0) return next(request);
       const answer = () => respondFor(found, request, { next, inside });
-      const waiting = found.some(({ countries }) => countries.length > 0)
-        ? request.visitor.prepare(needsLocation)
-        : undefined;
+      const waiting = preparing(found, request);
       return waiting === undefined ? answer() : waiting.then(answer);
     },
+    // The other protocol of what a redirect leads away from is no way around it.
+    ...(isEarly && {
+      async open(request, next) {
+        const found = isAsked(request) ? candidatesFor(lists, request) : [];
+        await preparing(found, request);
+        const chosen = found.find((one) => lossFor(one, request.visitor) === undefined);
+        const reply = chosen && (await replyOf(chosen, request, inside));
+        return reply ?? next(request);
+      },
+    }),
     explain(request, next) {
       if (!isAsked(request)) return next(request);
       const found = lists.flatMap((list) => [...list(request)]);
@@ -102,6 +110,16 @@ function redirectStep({ at, lists, inside: paths }: RedirectParts): Step {
       return explainSource({ name, explain: () => explained }, request, next);
     },
   };
+}
+
+/** Finds the country of a visitor for redirects that depend on it; undefined for others. */
+function preparing(
+  found: readonly RedirectCandidate[],
+  { visitor }: ContentRequest,
+): Promise<void> | undefined {
+  return found.some(({ countries }) => countries.length > 0)
+    ? visitor.prepare(needsLocation)
+    : undefined;
 }
 
 /** The content of a path inside the server. */

@@ -12,7 +12,7 @@ import type { FoundRule, StoredRule } from './rule.ts';
 
 /** The site as operations read it: the steps that answer visitors, and what these answer from. */
 export interface SiteAccess
-  extends Pick<Pipeline, 'respond' | 'explain'>, ErrorPages, BreadcrumbVisits {
+  extends Pick<Pipeline, 'respond' | 'explain' | 'limited'>, ErrorPages, BreadcrumbVisits {
   readonly access: PlaceAccess;
   /** The rule that replies at an origin and path if no file does; undefined if there is none. */
   findRule(place: {

@@ -91,7 +91,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
     ...composeDraftParts(config, context, { siteParts, access, hosts }),
     ...{ authenticate, parts: () => parts },
   });
-  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
+  const fieldsAndLines = composeFieldsAndLines(config, siteParts);
+  const { responseHeaders: pageHeaders } = fieldsAndLines;
+  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts, pageHeaders };
   const parts = composeParts(config, context, given);
   Object.assign(provided.offers, { eventTypes: parts.eventTypes });
   const operations = composeOperations(config, { hosts, definitions }, parts);
@@ -120,7 +122,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
       metricsText: context.state.metricsText,
-      ...composeFieldsAndLines(config, siteParts),
+      ...fieldsAndLines,
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
       ...{ previews: drafts.previews, rates, assets: composeUploads(store, content) },
       paths: provided.paths,

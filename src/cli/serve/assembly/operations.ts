@@ -68,7 +68,7 @@ export function composeParts(
     ...given
   }: Pick<
     OperationParts,
-    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login'
+    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login' | 'pageHeaders'
   > & {
     readonly visitors: Visitors;
     readonly drafts: Drafts;
@@ -271,7 +271,7 @@ export function composeDraftParts(
   const { bodyBytesMax } = config.fetch;
   const fetch = createFetcher({
     ...{ diallers, health, names, checks, bodyBytesMax, statistics, places },
-    via: context.ownNames.ofNode,
+    via: context.ownNames,
   });
   const direct = withUsers(withOwnFields(withCompression(fetch, content.compressors.responses)));
   return {

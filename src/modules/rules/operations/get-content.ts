@@ -4,6 +4,7 @@ import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { headerBlockBytesMax, headerFieldsMax } from '../../../core/http/limits.ts';
 import type { Visitor } from '../../../core/http/visitor.ts';
+import type { ResponseHeaders } from '../../headers/response-headers.ts';
 import type { SiteAccess } from '../site-access.ts';
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
 import { asOfProperty, timeThen } from '../../../core/operations/records/moment.ts';
@@ -97,18 +98,19 @@ export const getContent = defineOperation({
         address: call.caller.address,
         visitor: previewed?.visitor ?? visitorWith(headers, nowMs, visitorAt(call, where)),
       };
-      const answer = Promise.try(() =>
-        shownSite.respond({
-          ...{ ...request, method: 'GET', body: undefined },
-          ...{ client: clientOf(call, where), signal: call.signal() },
-        }),
-      );
+      const asked = {
+        ...{ ...request, method: 'GET', body: undefined },
+        ...{ client: clientOf(call, where), signal: call.signal() },
+      };
+      const answer = Promise.try(() => shownSite.respond(asked));
       const then = { reply: answer, where, asOf: v.as_of };
-      const reply = await replyInside(parts, then, call.caller).catch((thrown: unknown) => {
+      const made = await replyInside(parts, then, call.caller).catch((thrown: unknown) => {
         const failure = failureFrom(thrown);
         if (failure.code !== 'not_found') throw thrown;
         return parts.notFoundPage(shownSite, failure, request);
       });
+      const changed = (await parts.pageHeaders?.(made, asked)) ?? made;
+      const reply = (await shownSite.limited(asked, changed)) ?? changed;
       const isForAll = previewed === undefined && v.as_of === undefined;
       const isStored = isForAll || call.method === 'POST';
       const shown = isStored ? reply : notStored(reply);
@@ -118,6 +120,8 @@ export const getContent = defineOperation({
 
 /** The parts that get_content needs. */
 interface ContentParts extends PageParts {
+  /** The fields of the ini file for the answers of pages. */
+  readonly pageHeaders: ResponseHeaders | undefined;
   /** The page that a visitor gets where nothing answers: that of the site, if it has one. */
   readonly notFoundPage: (
     site: SiteAccess,

@@ -11,6 +11,7 @@ import {
   readOnlyReply,
   replyOrFailure,
 } from '../../../core/pipeline/source.ts';
+import { whenReady } from '../../../core/values/when-ready.ts';
 import {
   candidatesOf,
   explainCandidates,
@@ -20,7 +21,7 @@ import {
   winnerOf,
   withBranches,
 } from '../find.ts';
-import { type FoundRule, type StoredRule, accessOf } from '../rule.ts';
+import { type FoundRule, type Rule, type StoredRule, accessOf } from '../rule.ts';
 import type { RuleReader } from '../valid-rules.ts';
 import type { PageKind } from './page-kind.ts';
 import { withHeaderNote, withRuleHeaders } from './rule-headers.ts';
@@ -72,10 +73,27 @@ export function storedStep(parts: StoredParts): Step {
       return { candidates: [...named, ...silent], ...omitted, reply };
     },
   };
-  return sourceStep(
+  const step = sourceStep(
     'stored',
     withSlashRedirect(source, (single, request) => isExact(single) && !isExact(request)),
   );
+  return {
+    ...step,
+    // A page has no other protocol. One that leads or refuses visitors does so for a websocket, too.
+    open(request, next) {
+      const page = findRule('stored', rules, request)?.stored.rule;
+      if (page === undefined || !leadsOrRefuses(page)) return next(request);
+      return whenReady(
+        step.handle(request, () => undefined),
+        (reply) => reply ?? next(request),
+      );
+    },
+  };
+}
+
+/** Whether a page rule is there to keep visitors from what lies behind it. */
+function leadsOrRefuses({ kind, httpresponse = 200 }: Rule): boolean {
+  return kind === 'resolve' || httpresponse >= 300;
 }
 
 /** How a rule answers a request; undefined if it would be a page inside another one inside. */
