@@ -79,7 +79,7 @@ export function storedStep(parts: StoredParts): Step {
   );
   return {
     ...step,
-    // A page has no other protocol. One that leads or refuses visitors does so for a websocket, too.
+    // A page has no other protocol. One that leads or refuses visitors does so for it, too.
     open(request, next) {
       const page = findRule('stored', rules, request)?.stored.rule;
       if (page === undefined || !leadsOrRefuses(page)) return next(request);
