@@ -485,8 +485,8 @@ function timesOf({ keyUses, now }: Omit<ListParts, 'store'>): KeyTimes {
 
 /**
  * key.edit: changes the name or the end of a key, also of one that has ended. Refuses with
- * `not_found`, with `invalid` for an end that has passed, and with `forbidden` for one after that of
- * the caller's key.
+ * `not_found`, with `invalid` for an end that has passed, and with `forbidden` for one after
+ * that of the caller's key.
  */
 export const editKeyById = defineOperation({
   name: 'svc1.key.edit',
