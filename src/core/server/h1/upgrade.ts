@@ -58,7 +58,7 @@ export function switchesProtocol(head: ReadHead, peer: Peer, serving: Serving): 
   try {
     const { target, fields } = acceptRequest(serving, { head, peer });
     if (servicePath(target.path, serving.config.server.base) !== undefined) return false;
-    return serving.site.forwardsUpgrade({ ...target, fields, method });
+    return serving.site.forwards({ ...target, fields, method });
   } catch {
     // The answer without the Upgrade says why.
     return false;
