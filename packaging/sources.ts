@@ -65,7 +65,8 @@ const otherCommands: Plugin = {
   name: 'other-commands',
   setup(bundler) {
     bundler.onResolve({ filter: /^\.{1,2}\/.*\.ts$/ }, ({ kind, importer, path }) => {
-      const isLoaded = kind === 'dynamic-import' && importer.endsWith('/cli/cli.ts');
+      const hasCommands = /\/(?:cli\/cli|module)\.ts$/.test(importer);
+      const isLoaded = kind === 'dynamic-import' && hasCommands;
       return isLoaded && !neededToServe.test(path)
         ? { path: 'other-command', namespace: 'other-command' }
         : undefined;

@@ -1,5 +1,6 @@
 import { availableParallelism, hostname } from 'node:os';
 import type { Command } from 'commander';
+import type { CommandEntry } from '../core/module.ts';
 import { Failure } from '../core/values/failure.ts';
 import { versionText } from '../core/values/version.ts';
 import {
@@ -10,14 +11,8 @@ import {
   type Terminal,
 } from './command.ts';
 
-/** A command in the list of all; its file is loaded only to run it. */
-interface CommandEntry {
-  readonly name: string;
-  readonly summary: string;
-  readonly load: () => Promise<DefineCommand>;
-}
-
-const entries: readonly CommandEntry[] = [
+/** The commands that the command line itself has; the others come with the modules. */
+const own: readonly CommandEntry[] = [
   {
     name: 'serve',
     summary: 'run the server',
@@ -34,24 +29,9 @@ const entries: readonly CommandEntry[] = [
     load: async () => (await import('./local/check.ts')).defineCheck,
   },
   {
-    name: 'convert',
-    summary: 'convert a configuration of nginx, Caddy, Apache or Netlify',
-    load: async () => (await import('../modules/convert/command.ts')).defineConvert,
-  },
-  {
-    name: 'key',
-    summary: 'create, list and revoke API keys',
-    load: async () => (await import('../modules/keys/command.ts')).defineKey,
-  },
-  {
     name: 'password',
     summary: 'print the line of a user for a password file',
     load: async () => (await import('./local/password.ts')).definePassword,
-  },
-  {
-    name: 'login',
-    summary: 'show and end the sessions of visitors who have signed in',
-    load: async () => (await import('../modules/console/command.ts')).defineLogin,
   },
   {
     name: 'link',
@@ -62,121 +42,6 @@ const entries: readonly CommandEntry[] = [
     name: 'explain',
     summary: 'say which source answers a URL, and why',
     load: async () => (await import('./remote/explain.ts')).defineExplain,
-  },
-  {
-    name: 'rule',
-    summary: 'read and write page rules',
-    load: async () => (await import('../modules/rules/command.ts')).defineRule,
-  },
-  {
-    name: 'hook',
-    summary: 'read and write webhooks, and see their deliveries',
-    load: async () => (await import('../modules/webhooks/command.ts')).defineHook,
-  },
-  {
-    name: 'draft',
-    summary: 'make, compare and publish drafts',
-    load: async () => (await import('../modules/drafts/command.ts')).defineDraft,
-  },
-  {
-    name: 'change',
-    summary: 'list changes, and revert all of a transaction',
-    load: async () => (await import('../modules/changes/command.ts')).defineChange,
-  },
-  {
-    name: 'schedule',
-    summary: 'show what happens at which time',
-    load: async () => (await import('../modules/drafts/schedule-command.ts')).defineSchedule,
-  },
-  {
-    name: 'mcp',
-    summary: 'let an automated tool use a server, over standard input and output',
-    load: async () => (await import('../modules/mcp/command.ts')).defineMcp,
-  },
-  {
-    name: 'asset',
-    summary: 'upload and list the pictures and other files of pages',
-    load: async () => (await import('../modules/assets/command.ts')).defineAsset,
-  },
-  {
-    name: 'event',
-    summary: 'insert and list events',
-    load: async () => (await import('../modules/webhooks/event-command.ts')).defineEvent,
-  },
-  {
-    name: 'cache',
-    summary: 'show and purge cached content',
-    load: async () => (await import('../modules/cache/command.ts')).defineCache,
-  },
-  {
-    name: 'visits',
-    summary: 'show the visits of pages, and who was refused',
-    load: async () => (await import('../modules/visits/command.ts')).defineVisits,
-  },
-  {
-    name: 'breadcrumb',
-    summary: 'show the visits of breadcrumbs',
-    load: async () => (await import('../modules/breadcrumbs/command.ts')).defineBreadcrumb,
-  },
-  {
-    name: 'log',
-    summary: 'print the access log of a running server',
-    load: async () => (await import('../modules/status/log-command.ts')).defineLog,
-  },
-  {
-    name: 'server',
-    summary: 'show the state and configuration of a running server',
-    load: async () => (await import('../modules/status/command.ts')).defineServer,
-  },
-  {
-    name: 'source',
-    summary: 'show the servers that content is fetched from',
-    load: async () => (await import('../modules/proxy/command.ts')).defineSource,
-  },
-  {
-    name: 'node',
-    summary: 'show the replicas and counters that follow a server',
-    load: async () => (await import('../modules/nodes/command.ts')).defineNode,
-  },
-  {
-    name: 'cluster',
-    summary: 'make, show and leave a cluster of several machines',
-    load: async () => (await import('../modules/cluster/command.ts')).defineCluster,
-  },
-  {
-    name: 'outbox',
-    summary: 'show and repair the outbox of a counter',
-    load: async () => (await import('../modules/nodes/outbox-command.ts')).defineOutbox,
-  },
-  {
-    name: 'export',
-    summary: 'write rules, hooks, tables and rows as NDJSON',
-    load: async () => (await import('../modules/transfer/export-command.ts')).defineExport,
-  },
-  {
-    name: 'import',
-    summary: 'read rules, hooks, tables and rows from NDJSON',
-    load: async () => (await import('../modules/transfer/import-command.ts')).defineImport,
-  },
-  {
-    name: 'follow',
-    summary: 'copy the rows of tables to PostgreSQL as they change',
-    load: async () => (await import('../modules/follow/command.ts')).defineFollow,
-  },
-  {
-    name: 'backup',
-    summary: 'copy the data folder while the server runs',
-    load: async () => (await import('../modules/upkeep/backup-command.ts')).defineBackup,
-  },
-  {
-    name: 'purge-secret',
-    summary: 'remove former secrets from the log',
-    load: async () => (await import('../modules/upkeep/purge-secret-command.ts')).definePurgeSecret,
-  },
-  {
-    name: 'promote',
-    summary: 'make a replica the centre',
-    load: async () => (await import('../modules/nodes/promote-command.ts')).definePromote,
   },
   {
     name: 'completion',
@@ -208,9 +73,8 @@ export async function run(
   }
   const { runProgram } = await import('./program.ts');
   const name = first === 'help' ? rest[0] : first;
-  // Only these, the list of all commands and suggestions need the record families.
-  const isAlone = !ofAll.has(name) && entries.some((entry) => entry.name === name);
-  const all = isAlone ? entries : [...entries, ...(await otherFamilies())];
+  const isAlone = !ofAll.has(name) && own.some((entry) => entry.name === name);
+  const all = isAlone ? own : await allEntries();
   const line = first === 'help' ? helpWords(rest, all) : [first, ...rest];
   // These, and suggestions for an unknown command, need the subcommands of all commands.
   const needsAll = ofAll.has(line[0]) || !isCommand(line[0], all);
@@ -220,7 +84,7 @@ export async function run(
       return {
         name,
         summary,
-        define: needsAll || name === line[0] ? await entry.load() : undefined,
+        define: needsAll || name === line[0] ? await loaded(entry) : undefined,
       };
     }),
   );
@@ -243,9 +107,11 @@ export async function run(
 /** All commands with their subcommands, arguments and options, for documents about them. */
 export async function allCommands(): Promise<Command> {
   const { createProgram } = await import('./program.ts');
-  const all = [...entries, ...(await otherFamilies())];
-  const loaded = all.map(async (entry) => ({ ...entry, define: await entry.load() }));
-  return createProgram(await Promise.all(loaded), ownTerminal());
+  const all = (await allEntries()).map(async (entry) => ({
+    ...entry,
+    define: await loaded(entry),
+  }));
+  return createProgram(await Promise.all(all), ownTerminal());
 }
 
 /** `help rule insert` means `rule insert --help`; an unknown command is refused later. */
@@ -258,17 +124,16 @@ function isCommand(word: string | undefined, commands: readonly CommandEntry[]):
   return word?.startsWith('-') === true || commands.some(({ name }) => name === word);
 }
 
-/** The commands of record families without a file of their own. */
-async function otherFamilies(): Promise<readonly CommandEntry[]> {
-  const { recordFamilies } = await import('../modules.ts');
-  const { recordCommand } = await import('./remote/record-commands.ts');
-  return recordFamilies
-    .filter(({ command }) => !entries.some(({ name }) => name === command))
-    .map((family) => ({
-      name: family.command,
-      summary: `read and write ${family.noun}s`,
-      load: () => Promise.resolve(recordCommand(family)),
-    }));
+/** The commands of the command line and of all modules, by their names. */
+async function allEntries(): Promise<readonly CommandEntry[]> {
+  const { modules } = await import('../modules.ts');
+  const ofModules = modules.flatMap(({ commands = [] }) => commands);
+  return [...own, ...ofModules].toSorted((one, other) => (one.name < other.name ? -1 : 1));
+}
+
+/** Loads a command; the core, which has the contract of modules, does not know what defines one. */
+async function loaded(entry: CommandEntry): Promise<DefineCommand> {
+  return (await entry.load()) as DefineCommand;
 }
 
 function ownTerminal(): Terminal {

@@ -66,7 +66,7 @@ suite('a wrong command line', () => {
       ['completion bas', /Did you mean bash\?/],
       [
         'help insert',
-        /'insert'\. Did you mean rule insert, hook insert, draft insert, event insert, table insert/,
+        /'insert'\. Did you mean draft insert, event insert, hook insert, record insert, rule insert/,
       ],
       ['rotate h-1', /Did you mean hook rotate\?/],
     ] as const) {

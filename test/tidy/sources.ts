@@ -12,6 +12,8 @@ export interface Source {
   readonly lines: number;
   /** Project paths of the files it imports. */
   readonly imports: readonly string[];
+  /** Those among them that it loads when they are needed. */
+  readonly loaded: readonly string[];
   /** Names of the packages and built-in modules that it imports, or whose files it reads. */
   readonly packages: readonly string[];
   /** Exported declarations that have no doc comment. */
@@ -42,14 +44,19 @@ export function parseSource(path: string, text: string): Source {
       .filter(({ type, value }) => type === 'Block' && value.startsWith('*'))
       .map(({ end }) => end + (/^\s*/.exec(text.slice(end))?.[0].length ?? 0)),
   );
+  const loaded = module.dynamicImports.map(({ moduleRequest: { start, end } }) =>
+    text.slice(start + 1, end - 1),
+  );
   const specifiers = [
     ...program.body.flatMap((statement) =>
       'source' in statement && statement.source !== null ? [statement.source.value] : [],
     ),
-    ...module.dynamicImports.map(({ moduleRequest: { start, end } }) =>
-      text.slice(start + 1, end - 1),
-    ),
+    ...loaded,
   ];
+  const inProject = (names: readonly string[]): readonly string[] =>
+    names
+      .filter((name) => name.startsWith('.'))
+      .map((name) => join(path, '..', name).replaceAll('\\', '/'));
   const exported = program.body.filter((statement) => statement.type === 'ExportNamedDeclaration');
   // Of several overloads, the first one has the comment.
   const documentedNames = new Set(
@@ -61,9 +68,8 @@ export function parseSource(path: string, text: string): Source {
     path,
     text,
     lines: text.split('\n').length - 1,
-    imports: specifiers
-      .filter((name) => name.startsWith('.'))
-      .map((name) => join(path, '..', name).replaceAll('\\', '/')),
+    imports: inProject(specifiers),
+    loaded: inProject(loaded),
     packages: [
       ...specifiers.filter((name) => !name.startsWith('.')),
       ...[...text.matchAll(/(?:import\.meta\.resolve|\brequire)\('([^']+)'\)/g)].map(

@@ -30,6 +30,8 @@ const layers: readonly (readonly string[])[] = [
   ['core/pipeline'],
   ['core/operations'],
   ['core/server'],
+  ['core/module.ts'],
+  ['core/loader.ts'],
   ['modules'],
   ['modules.ts', 'sections.ts'],
   ['cli'],
@@ -37,7 +39,7 @@ const layers: readonly (readonly string[])[] = [
 ];
 
 /** How many imports still run from the core to a module. The number only falls. */
-const coreToModulesMax = 180;
+const coreToModulesMax = 154;
 
 /** How many imports still run from a room of the core to one above it. The number only falls. */
 const backUpMax = 16;
@@ -65,7 +67,6 @@ const stillUp = [
   'src/core/server/listening/listener.ts imports src/cli/serve/inherited-sockets.ts',
   'src/core/server/server.ts imports src/cli/serve/inherited-sockets.ts',
   'src/modules/convert/conversion.ts imports src/sections.ts',
-  'src/modules/mcp/tools.ts imports src/modules.ts',
   'src/modules/status/log-command.ts imports src/modules.ts',
 ];
 
@@ -149,7 +150,11 @@ test('no file imports itself by way of others', () => {
   const visit = (path: string, above: readonly string[]): void => {
     assert.ok(!above.includes(path), `circle: ${[...above, path].join(' → ')}`);
     if (done.has(path)) return;
-    for (const target of byPath.get(path)?.imports ?? []) visit(target, [...above, path]);
+    const { imports = [], loaded = [] } = byPath.get(path) ?? {};
+    // A command of a module, loaded to run it, needs the list of all modules.
+    const isCommand = (target: string): boolean =>
+      path.endsWith('/module.ts') && loaded.includes(target);
+    for (const target of imports) if (!isCommand(target)) visit(target, [...above, path]);
     done.add(path);
   };
   for (const path of byPath.keys()) visit(path, []);

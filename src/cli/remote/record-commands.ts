@@ -1,4 +1,8 @@
-import type { recordFamilies } from '../../modules.ts';
+import type {
+  RecordFamily,
+  RecordFields,
+  RecordParts,
+} from '../../core/operations/records/family.ts';
 import type { Operations } from '../client/operations.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import {
@@ -28,7 +32,7 @@ type InvalidateDryRun = Exclude<Invalidated, InvalidateDone>;
 
 /** The description of a record family, as far as its command needs it. */
 type CommandFamily = Pick<
-  (typeof recordFamilies)[number],
+  RecordFamily<RecordParts, RecordFields>,
   'name' | 'noun' | 'command' | 'list' | 'afterAt' | 'part'
 >;
 

@@ -29,7 +29,7 @@ export function hasBrokenOff(socket: Socket): boolean {
  */
 export function endsWithConnection(method: string, status: number, fields: FieldList): boolean {
   if (method === 'HEAD' || status === 204 || status === 304) return false;
-  const last = fieldLines(fields, 'transfer-encoding').at(-1)?.split(',').at(-1);
-  if (last !== undefined) return last.trim().toLowerCase() !== 'chunked';
-  return fieldLines(fields, 'content-length').length === 0;
+  // `chunked` is the only transfer coding that the client takes.
+  const framing = ['transfer-encoding', 'content-length'];
+  return framing.every((name) => fieldLines(fields, name).length === 0);
 }

@@ -13,6 +13,7 @@ const sentences = {
   broken: 'The connection ended before the response did.',
   malformed: 'The response is not HTTP/1.1.',
   header: 'The header section of the response is too large.',
+  coding: 'The response has a Transfer-Encoding other than chunked.',
   request: 'HTTP cannot carry this request.',
   cancelled: 'The request was cancelled.',
 } as const;
@@ -33,6 +34,8 @@ const timeoutCode = 'WAYMARK_TIMEOUT';
 const malformedCode = 'WAYMARK_MALFORMED';
 /** The code of headTooLarge(). */
 const headerCode = 'WAYMARK_HEADER';
+/** The code of unknownCoding(). */
+const codingCode = 'WAYMARK_CODING';
 /** The code of notCarried(). */
 export const requestCode = 'WAYMARK_REQUEST';
 
@@ -56,13 +59,11 @@ export function outboundFailure(error: unknown): Failure {
       cause: error,
     });
   }
-  return new Failure(
-    'bad_gateway',
-    'The source could not be reached, or it ended the connection too early.',
-    {
-      cause: error,
-    },
-  );
+  const message =
+    code === codingCode
+      ? 'The source answered with a transfer coding that was not requested.'
+      : 'The source could not be reached, or it ended the connection too early.';
+  return new Failure('bad_gateway', message, { cause: error });
 }
 
 /**
@@ -114,6 +115,11 @@ export function headTooLarge(): Error {
   return withCode('The header section of the response is too large.', headerCode);
 }
 
+/** The error of a response whose Transfer-Encoding is not `chunked` alone. */
+export function unknownCoding(): Error {
+  return withCode(sentences.coding, codingCode);
+}
+
 function withCode(message: string, code: string): Error {
   return Object.assign(new Error(message), { code });
 }
@@ -147,6 +153,7 @@ const codes: ReadonlyMap<string, ProblemCode> = new Map([
   ...named('request', requestCode),
   ...named('malformed', malformedCode),
   ...named('header', headerCode),
+  ...named('coding', codingCode),
   ...named('name', 'ENOTFOUND EAI_AGAIN EAI_FAIL EAI_NONAME ENODATA ESERVFAIL'),
   ...named('tls', 'EPROTO HOSTNAME_MISMATCH INVALID_CA INVALID_PURPOSE PATH_LENGTH_EXCEEDED'),
 ]);

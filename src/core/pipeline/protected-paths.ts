@@ -14,9 +14,10 @@ type RulePaths = Pick<AccessConfig, 'origin' | 'path' | 'except' | 'login'>;
 
 /**
  * Creates the lookup of the rules that protect a path, in their order. A rule protects a path if
- * its patterns match any reading of it: what is behind Waymark may ignore case, join slashes,
- * decode once more or drop path parameters, and a mount may show a file at another path, or have
- * its content in another file beside it. An exception counts only for a path without such a second
+ * its patterns match any reading of it: what is behind Waymark may ignore case, accents and
+ * characters that nobody sees, join slashes, decode once more, drop path parameters or look for
+ * the name in the file system of Windows, and a mount may show a file at another path, or have its
+ * content in another file beside it. An exception counts only for a path without such a second
  * reading.
  */
 export function createProtectedPaths<T extends RulePaths>(
@@ -27,7 +28,9 @@ export function createProtectedPaths<T extends RulePaths>(
   const prepared = rules.map((rule) => ({ rule, patterns: rule.path.map(patternOf) }));
   const known = createLruCache<readonly T[]>(pathsRememberedMax);
   const find = (origin: string, path: string): readonly T[] => {
-    const readings = readingsOf(path, mounts);
+    const texts = textsOf(path);
+    const readings = [...new Set(texts.flatMap((text) => readingsOf(text, mounts)))];
+    const shortName = texts.flatMap((text) => shortNameOf(text) ?? []).at(0);
     // Sources are often the same over http and https, and on every port.
     const host = new URL(origin).hostname;
     return prepared
@@ -35,8 +38,11 @@ export function createProtectedPaths<T extends RulePaths>(
         if (!coversHost(rule.origin, host)) return false;
         // One page to sign in must not lead to another one, and back.
         if (rule.login !== undefined && logins.has(path)) return false;
-        return (
-          !isExcepted(rule, path) && patterns.some((one) => readings.some((r) => covers(one, r)))
+        if (isExcepted(rule, path)) return false;
+        return patterns.some(
+          (one) =>
+            readings.some((reading) => covers(one, reading)) ||
+            (shortName !== undefined && mayHaveShortName(one, shortName)),
         );
       })
       .map(({ rule }) => rule);
@@ -52,27 +58,61 @@ export function createProtectedPaths<T extends RulePaths>(
   };
 }
 
-/** `/a/` covers all below it, as in mounts, proxies and keys: nobody means its index only. */
-function patternOf(path: string): string {
+/** A pattern of a rule as the least exact reader understands it. */
+interface LoosePattern {
+  /** `/a/` covers all below it, as in mounts, proxies and keys: nobody means its index only. */
+  readonly text: string;
+  /**
+   * What lies below a file: `/a.php/b` is the same program for PHP and CGI, with path info.
+   * Undefined for other names.
+   */
+  readonly pathInfo: string | undefined;
+}
+
+/** A name of a file, whose kind is a word. */
+const fileName = /[^/]\.[a-z][a-z0-9]{0,7}$/;
+
+function patternOf(path: string): LoosePattern {
   const text = looseText(path);
-  return text.endsWith('/') ? `${text}*` : text;
+  if (text.endsWith('/')) return { text: `${text}*`, pathInfo: undefined };
+  return { text, pathInfo: fileName.test(text) ? `${text}/*` : undefined };
 }
 
 /** `/a/*` also covers `/a`, and `/a` covers `/a/`: many applications make no difference. */
-function covers(pattern: string, reading: string): boolean {
+function covers({ text, pathInfo }: LoosePattern, reading: string): boolean {
   const bare = withoutSlash(reading);
-  return [reading, bare, `${bare}/`].some((one) => matchesPattern(pattern, one));
+  return (
+    [reading, bare, `${bare}/`].some((one) => matchesPattern(text, one)) ||
+    (pathInfo !== undefined && matchesPattern(pathInfo, reading))
+  );
 }
 
+/** What makes a path one that has a second reading, besides the forms of Unicode. */
+const secondReading =
+  /%[0-9a-f]{2}|[;\\?#\p{Cc}]|\/\/|[. ](?:\/|$)|:[^/]*\$|[\p{Cf}\u2044\u2215\u2216]/iu;
+
 function isExcepted({ except }: RulePaths, path: string): boolean {
-  if (/%[0-9a-f]{2}|;|\/\/|\\/i.test(path)) return false;
+  if (except.length === 0 || secondReading.test(path)) return false;
+  if (path.normalize('NFKC') !== path || shortNameOf(path) !== undefined) return false;
   return except.some((pattern) => matchesPattern(pattern, path));
 }
 
-/** All texts under which a source may look for a canonical path, in lower case. */
-function readingsOf(path: string, mounts: readonly MountPaths[]): readonly string[] {
-  const text = looseText(path);
-  const readings = [text, withoutDots(text), ...originalsOf(withoutSlash(text))];
+/** The texts that a source may read in a canonical path, in lower case. */
+function textsOf(path: string): readonly string[] {
+  const whole = decoded(path);
+  // Some sources end a path at a NUL that they find, or take what was encoded for a query.
+  const texts = [whole, whole.replace(/[\0?#].*$/su, '')];
+  // The character set of Windows has a hyphen in place of the soft one, which others leave out.
+  if (whole.includes(softHyphen)) texts.push(whole.replaceAll(softHyphen, '-'));
+  return [...new Set(texts.map(folded))];
+}
+
+const softHyphen = '\u00ad';
+
+/** All paths at which a source may look for a text of textsOf. */
+function readingsOf(text: string, mounts: readonly MountPaths[]): readonly string[] {
+  const bare = withoutEnds(text);
+  const readings = [text, withoutDots(text), withoutDots(bare), ...originalsOf(withoutSlash(text))];
   if (linkPath.test(text)) {
     readings.push(...['.', '/'].map((mark) => text.replace(linkPath, `$1${mark}link.htm`)));
   }
@@ -99,7 +139,7 @@ function readingsOf(path: string, mounts: readonly MountPaths[]): readonly strin
 }
 
 /** The end of the name of a file with the content of another: of a compressor, or an editor. */
-const companion = /(?:\.(?:br|gz|zst|bak|old|orig|save|swp)|~|::\$data)$/;
+const companion = /(?:\.(?:br|gz|zst|bak|old|orig|save|swp)|(?:\.~\d{1,4})?~)$/;
 
 /** How many such ends a name has: `report.html.bak.gz`. */
 const companionEndsMax = 3;
@@ -117,15 +157,69 @@ function originalsOf(text: string): readonly string[] {
   return originals;
 }
 
-/** A path whose segments have no dots and spaces at their ends, which Windows leaves out. */
+/**
+ * A path whose segments have no dots and spaces at their ends, which Windows leaves out, and no
+ * stream of NTFS that is the file or the folder itself (`::$DATA`, `:$I30:$INDEX_ALLOCATION`).
+ */
 function withoutEnds(path: string): string {
-  if (!/[. ](?:\/|$)/.test(path)) return path;
+  if (!/[. ](?:\/|$)|:[^/]*\$/.test(path)) return path;
   const bare = path.split('/').map((segment) => {
-    let end = segment.length;
+    const colon = segment.indexOf(':');
+    const isStream = colon > 0 && segment.includes('$', colon);
+    let end = isStream ? colon : segment.length;
     while (end > 0 && '. '.includes(segment.charAt(end - 1))) end -= 1;
-    return end === 0 ? segment : segment.slice(0, end);
+    return end === 0 ? segment.trimEnd() : segment.slice(0, end);
   });
   return bare.join('/');
+}
+
+/**
+ * The beginning of a path up to a name in the 8.3 form of Windows, which stands for a longer name
+ * that begins alike: `/REPORT~1.HTM`, or `/RE3F2A~1.HTM` with a hash.
+ */
+interface ShortName {
+  /** The paths begin like one of these. */
+  readonly starts: readonly string[];
+  /** What the kind of the file begins with; undefined if more of the path follows, or for none. */
+  readonly extension: string | undefined;
+}
+
+const shortSegment = /^(?<start>[^/~]{1,6})~\d{1,6}(?:\.(?<extension>[^/.]{0,3}))?$/;
+
+/** The first short name of a text of textsOf. */
+function shortNameOf(text: string): ShortName | undefined {
+  if (!/~\d/.test(text)) return undefined;
+  const segments = withoutDots(withoutEnds(text)).split('/');
+  const at = segments.findIndex((segment) => shortSegment.test(segment));
+  const { start, extension } = shortSegment.exec(segments[at] ?? '')?.groups ?? {};
+  if (start === undefined) return undefined;
+  const folder = segments.slice(0, at).join('/');
+  const isHashed = /^..[0-9a-f]{4}$/.test(start);
+  const starts = isHashed ? [start, start.slice(0, 2)] : [start];
+  const isLast = at === segments.length - 1;
+  return {
+    starts: starts.map((one) => asInShortName(`${folder}/${one}`)),
+    extension: isLast ? extension : undefined,
+  };
+}
+
+/** Whether a pattern covers a path that a short name may stand for. */
+function mayHaveShortName(
+  { text: pattern }: LoosePattern,
+  { starts, extension }: ShortName,
+): boolean {
+  const star = pattern.indexOf('*');
+  const literal = asInShortName(star === -1 ? pattern : pattern.slice(0, star));
+  const kind = /\.([^./*]+)$/.exec(pattern)?.[1];
+  if (kind !== undefined && extension !== undefined && kind.slice(0, 3) !== extension) return false;
+  return starts.some(
+    (start) => literal.startsWith(start) || (star !== -1 && start.startsWith(literal)),
+  );
+}
+
+/** A path without what no short name has, and with what it has instead of other characters. */
+function asInShortName(path: string): string {
+  return path.replaceAll(/[ .]/g, '').replaceAll(/[+,;=[\]]/g, '_');
 }
 
 /** The address of breadcrumbs, which may be written in two ways. */
@@ -138,12 +232,34 @@ function withoutSlash(path: string): string {
 
 /** A path as the least exact reader understands it. */
 function looseText(path: string): string {
-  return decoded(path)
-    .normalize('NFKC')
+  return folded(decoded(path));
+}
+
+/** A decoded path as looseText. */
+function folded(path: string): string {
+  const text = /[^\x20-\x7e]/.test(path) ? inAscii(path) : path;
+  return text
     .replaceAll('\\', '/')
     .replaceAll(/;[^/]*/g, '')
     .replaceAll(/\/{2,}/g, '/')
     .toLowerCase();
+}
+
+/**
+ * A text as file systems, collations of databases and character sets understand it that ignore
+ * accents and what nobody sees (soft hyphens, zero-width and control characters), or have one
+ * character for all dashes, slashes or compatible forms (full width, ligatures, the long s).
+ */
+function inAscii(text: string): string {
+  const bare = text
+    .normalize('NFKD')
+    .replaceAll(/[\p{Default_Ignorable_Code_Point}\p{Cc}\p{Cf}\u0300-\u036f]/gu, '')
+    .replaceAll(/[\p{Pd}\u2212]/gu, '-')
+    .replaceAll(/[\u2044\u2215\u29f8\u2216\u29f5\u29f9]/g, '/');
+  // In upper case, `ı` is an i and `ß` is two letters, but `ẞ` stays. A sigma at
+  // the end of a word has a form of its own in lower case.
+  const cased = bare.toLowerCase().toUpperCase().toLowerCase();
+  return cased.replaceAll('ς', 'σ').normalize('NFKC');
 }
 
 /** A path without the dot segments that a second decoding has found (RFC 3986 §5.2.4). */

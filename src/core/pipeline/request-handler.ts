@@ -13,7 +13,6 @@ import { schemeOf, type ClientAddress, type Peer } from '../values/network/peer.
 import { preparableRequest, type PreparableRequest } from './preparable-request.ts';
 import { withOwnId, type PreparedReplies } from './prepared.ts';
 import type { RequestLog, RequestStart } from './record/request-log.ts';
-import { beginRequestSpan } from '../../modules/telemetry/request-span.ts';
 import { type OpenProtocol, Responder, type ResponderParts } from './responder.ts';
 import type { Moment, Serving } from './serving.ts';
 import { withHsts } from './https-redirect.ts';
@@ -45,8 +44,13 @@ export class RequestHandler {
   start(asked?: Arrived): RequestStart {
     const arrival = asked?.arrival;
     const moment = arrival === undefined ? this.#moment() : this.#momentOf(arrival);
-    const span = asked && beginRequestSpan(moment.serving, asked);
+    const span = asked && this.#span(moment.serving, asked);
     return { startedMs: arrival?.atMs ?? this.#parts.monotonicMs(), moment, span };
+  }
+
+  #span({ tracer }: Serving, { head, peer }: Arrived): RequestStart['span'] {
+    const given = { fields: head.fields, peerAddress: peer.address };
+    return tracer?.continue(given, 'server', head.method, {});
   }
 
   /** The state of the site now, with everything that any process has acknowledged. */

@@ -5,16 +5,7 @@ import type { ResponseHeaders } from '../../modules/headers/response-headers.ts'
 import type { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
 import type { SharedLimits } from '../fair/shared-limits.ts';
 import { withoutOwnCookies } from '../http/own-cookies.ts';
-import {
-  type Recipient,
-  type Reply,
-  changedReply,
-  discard,
-  noBody,
-  privateReply,
-  replyField,
-  withoutFields,
-} from '../http/reply.ts';
+import { type Recipient, type Reply, changedReply, discard, noBody } from '../http/reply.ts';
 import { limitFreshness } from '../http/representation/limited-freshness.ts';
 import { prefersHtml } from '../http/representation/negotiation.ts';
 import { hasTooManyRanges } from '../http/representation/ranges.ts';
@@ -50,8 +41,6 @@ export interface ResponderParts extends FailureLogs {
     incoming: IncomingRequest,
     asked: Arrived,
   ) => Reply | undefined | Promise<Reply | undefined>;
-  /** What modules answer below `{base}/svc1` beside operations; the first one answers. */
-  readonly paths: Parameters<typeof answerService>[1];
   readonly shared: SharedLimits;
   readonly signedIn: Pick<SignedInWatch, 'watch'>;
   /** Milliseconds since 1970. */
@@ -139,8 +128,7 @@ export class Responder {
     if (servicePath(target.path, config.server.base) !== undefined) return reply;
     const { method } = this.#exchange.head;
     const visitor = visitors.visitorOf(incoming);
-    const changed = await change(reply, { ...target, method, fields, address, visitor });
-    return reply.isPrivate === true ? stillPrivate(changed, reply) : changed;
+    return change(reply, { ...target, method, fields, address, visitor });
   }
 
   async #reply(): Promise<Reply> {
@@ -299,7 +287,7 @@ export class Responder {
   async #service(path: string, incoming: IncomingRequest): Promise<Reply> {
     const exchange = this.#exchange;
     let signal: AbortSignal | undefined;
-    const { reply, caller } = await answerService(this.#moment.serving, this.#parts.paths, {
+    const { reply, caller } = await answerService(this.#moment.serving, {
       path,
       exchange,
       incoming,
@@ -359,13 +347,4 @@ function answerSignal(exchange: Exchange): AbortSignal {
 
 function seesSources(caller: Caller | undefined): boolean {
   return caller !== undefined && caller.bounds === undefined && hasScope(caller, 'read');
-}
-
-/** No field of the ini file lets a cache store what the reply before did not. */
-function stillPrivate(changed: Reply, before: Reply): Reply {
-  const said = replyField(before, 'cache-control') ?? '';
-  const reply = privateReply(changed);
-  if (!/no-store/i.test(said)) return reply;
-  const fields = [...withoutFields(reply.fields, 'cache-control'), 'Cache-Control', said];
-  return { ...reply, fields };
 }

@@ -16,7 +16,6 @@ import type { Authenticate, CallerEnds } from '../operations/keys/authenticate.t
 import type { Login } from '../../modules/login/login.ts';
 import type { Visitors } from '../../modules/visitors/visitor.ts';
 import type { Execute } from '../operations/execute.ts';
-import type { Documents } from '../../modules/docs/documents.ts';
 import type { IndexPages } from '../../modules/console/index-pages.ts';
 import type { PublicAnswers } from '../operations/http/public-answers.ts';
 
@@ -49,7 +48,11 @@ export interface Serving {
   readonly publicFiles: PublicFiles;
   readonly consoleFiles: ConsoleFiles;
   readonly ownFiles: PublicFileReplies;
-  readonly documents: Documents;
+  /**
+   * What modules answer below `{base}/svc1/` beside operations, by the first segment of the path;
+   * `*` answers the paths that nothing else has. Each is a ServicePath.
+   */
+  readonly paths: ReadonlyMap<string, (serving: Serving, request: never) => unknown>;
   readonly indexPages: IndexPages;
   /** Returns the metrics of all processes on the port in the text format of Prometheus. */
   readonly metricsText: () => Promise<string>;

@@ -85,9 +85,10 @@ export interface SiteParts {
  */
 export interface Site extends SiteAccess {
   /**
-   * Asks for another protocol by the content.fetch rule that matches the path. Other sources are
-   * skipped: they have no other protocol. Rejects as Fetcher.upgrade, and with `not_found` if no
-   * such rule matches.
+   * Asks for another protocol by the content.fetch rule that matches the path. Files and pages are
+   * skipped: they have no other protocol. What would lead or refuse any other request does so here:
+   * a redirect, a breadcrumb, a page rule with the status of an error. Rejects as Fetcher.upgrade,
+   * and with `not_found` if no such rule matches.
    */
   upgrade(request: ContentRequest): SwitchedProtocol | Reply | Promise<SwitchedProtocol | Reply>;
   /** Whether a rule forwards a request for another protocol to its source. */
@@ -101,7 +102,7 @@ export function createSite(parts: SiteParts): Site {
   const { rules, disk, access } = parts;
   const unguarded = precedenceOf(() => sources);
   const all = guardedPrecedence(access, unguarded);
-  const { sources, fetchedRules, notFound } = sourcesOf(parts, all);
+  const { sources, fetchedRules, notFound, stored, redirecting } = sourcesOf(parts, all);
   return {
     respond: withPrivacy(access, (request) => {
       const answer = all.respond(request, 0);
@@ -110,7 +111,7 @@ export function createSite(parts: SiteParts): Site {
     }),
     upgrade: withPrivacy(access, async (request) =>
       guardedReply(access, { request, depth: 0 }, (admitted) =>
-        upgradeRewritten(parts, fetchedRules, admitted),
+        upgradeRewritten({ ...parts, fetchedRules, stored, redirecting }, admitted),
       ),
     ),
     forwardsUpgrade: (request) => forwardsUpgrade(parts, fetchedRules, request),
@@ -183,6 +184,9 @@ interface SiteSources {
   readonly sources: readonly ContentSource[];
   /** The page rules and proxies of content.fetch. */
   readonly fetchedRules: RuleReader;
+  readonly stored: ContentSource;
+  /** The redirects that come before all others; undefined without any. */
+  readonly redirecting: ContentSource | undefined;
   /** The reply if no source has a page; throws as notFoundReply. */
   readonly notFound: (request: ContentRequest) => Reply;
 }
@@ -235,7 +239,7 @@ function sourcesOf(parts: SiteParts, all: Precedence): SiteSources {
   });
   return {
     sources: lists.length === 0 ? behind : [redirecting, ...behind],
-    fetchedRules,
+    ...{ fetchedRules, stored, redirecting: lists.length === 0 ? undefined : redirecting },
     // A redirect may be for some visitors only. A rule replies or fails, so there is none here, and
     // files and rewrites depend on the URL alone.
     notFound: ({ method }) => notFoundReply(method, lists.length + others.length === 0),
@@ -253,16 +257,22 @@ function forwardsUpgrade(
   return found !== undefined && passesUpgrade(found.stored.rule, request);
 }
 
+/** What decides about a request for another protocol. */
+type UpgradeParts = Pick<SiteParts, 'access' | 'fetch' | 'rewriter' | 'rules'> &
+  Pick<SiteSources, 'fetchedRules' | 'stored' | 'redirecting'>;
+
 /**
  * Asks the source of the matching rule for another protocol, by the rewritten path if there is one.
  * It rejects as Site.upgrade.
  */
 async function upgradeRewritten(
-  { access, fetch, rewriter }: Pick<SiteParts, 'access' | 'fetch' | 'rewriter'>,
-  rules: RuleReader,
+  parts: UpgradeParts,
   request: ContentRequest,
 ): Promise<SwitchedProtocol | Reply> {
-  const upgrade = (admitted: ContentRequest) => upgradeBy({ access, fetch, rules }, admitted);
+  const { access, rewriter, redirecting } = parts;
+  const elsewhere = await redirecting?.respond(request, 0);
+  if (elsewhere !== undefined) return elsewhere;
+  const upgrade = (admitted: ContentRequest) => upgradeBy(parts, admitted);
   const target = rewriter.find(request)?.target;
   if (target === undefined) return upgrade(request);
   return guardedReply(access, { request: { ...request, ...target }, depth: 0 }, upgrade);
@@ -270,10 +280,13 @@ async function upgradeRewritten(
 
 /** Asks the source of the matching rule for another protocol; rejects as Site.upgrade. */
 async function upgradeBy(
-  { access, fetch, rules }: Pick<SiteParts, 'access' | 'fetch' | 'rules'>,
+  { access, fetch, rules, fetchedRules, stored }: UpgradeParts,
   request: ContentRequest,
 ): Promise<SwitchedProtocol | Reply> {
-  const rule = findRule('content.fetch', rules, request)?.stored.rule;
+  const page = findRule('stored', rules, request)?.stored.rule;
+  const refusal = page && leadsOrRefuses(page) ? await stored.respond(request, 0) : undefined;
+  if (refusal !== undefined) return refusal;
+  const rule = findRule('content.fetch', fetchedRules, request)?.stored.rule;
   if (rule === undefined) throw new Failure('not_found', 'There is no websocket here.');
   return guardedRule(access, rule, { request, depth: 0 }, async (admitted) => {
     try {
@@ -282,6 +295,11 @@ async function upgradeBy(
       throw failureOf(rule, thrown);
     }
   });
+}
+
+/** Whether a page rule is there to keep visitors from what lies behind it. */
+function leadsOrRefuses({ kind, httpresponse = 200 }: Rule): boolean {
+  return kind === 'resolve' || httpresponse >= 300;
 }
 
 /** Resolves a key whose client may see it, and all keys that it leads over. */

@@ -1,5 +1,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
-import type { ClientAddress } from '../values/network/peer.ts';
+import type { ClientAddress, Peer } from '../values/network/peer.ts';
+import { unixScheme } from '../values/network/unix-socket.ts';
+import type { AccessEntry } from './access-entry.ts';
 
 /** What a span says about its work; the names are those of OpenTelemetry's conventions. */
 export type SpanAttributes = Readonly<Record<string, string | number | boolean | undefined>>;
@@ -45,6 +47,8 @@ export interface Tracer {
   continue(given: GivenTrace, kind: SpanKind, name: string, attributes: SpanAttributes): TraceSpan;
   /** Begins a new trace. */
   start(kind: SpanKind, name: string, attributes: SpanAttributes): TraceSpan;
+  /** Ends the span of an answered request. */
+  endRequest(span: TraceSpan, entry: AccessEntry, peer: Peer): void;
 }
 
 /*
@@ -93,6 +97,20 @@ async function runAndEnd<T>(span: TraceSpan, run: () => Promise<T>): Promise<T> 
     span.end({ error: errorType(error) });
     throw error;
   }
+}
+
+/** The attributes of the server that a request goes to. */
+export function serverAttributes(origin: string): SpanAttributes {
+  if (origin.startsWith(unixScheme)) return { 'server.address': origin.slice(unixScheme.length) };
+  const { protocol, hostname, port } = new URL(origin);
+  return {
+    'server.address': hostname.replace(/^\[|\]$/g, ''),
+    'server.port': port === '' ? defaultPort(protocol) : Number(port),
+  };
+}
+
+function defaultPort(protocol: string): number {
+  return protocol === 'https:' ? 443 : 80;
 }
 
 /** The `error.type` of something thrown: the code of a Failure, or the name of the class. */

@@ -57,8 +57,6 @@ interface ServerParts {
   readonly log: Log;
   readonly access: AccessLog;
   readonly liveAccess: LiveAccess;
-  /** See ResponderParts. */
-  readonly paths: ResponderParts['paths'];
   readonly metrics: RequestMetrics;
   /** Counts the requests of visitors. */
   readonly visits: Pick<RequestVisits, 'add' | 'retentionMs'>;

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import type { Release } from '../../core/fair/shared-limit.ts';
 import { cgiName } from '../../core/http/reading/fields.ts';
+import { addressFields } from '../../core/http/reading/forwarded.ts';
 import { type FieldList, type Reply, fieldLines } from '../../core/http/reply.ts';
 import type { Fields } from '../../core/http/request.ts';
 import type { ServerPlaces } from '../../core/outbound/server-places.ts';
@@ -42,13 +43,13 @@ const notSent: ReadonlySet<string> = new Set([
 const proxyPrefixes = [
   ...['x-forwarded', 'x-original', 'x-rewrite', 'x-real-ip', 'x-client-ip', 'x-cluster-client'],
   ...['x-auth-request', 'x-envoy', 'x-http-method', 'x-remote', 'x-url-scheme', 'x-sent-from'],
-  ...['cf-connecting', 'fastly-client', 'fly-client', 'do-connecting', 'true-client'],
-  ...['client-ip', 'remote-addr', 'remote-host', 'remote-ip', 'front-end-https', 'forwarded'],
+  ...['client-ip', 'front-end-https', 'forwarded'],
 ];
 
 /** Whole names of that kind. */
 const proxyNames: ReadonlySet<string> = new Set([
   ...['x-host', 'x-scheme', 'x-method', 'x-method-override', 'x-uri'],
+  ...addressFields,
 ]);
 
 function isMadeByProxies(name: string): boolean {

@@ -71,8 +71,9 @@ const accessKeys = {
   path: list(pathPattern, '/*', {
     about:
       'The canonical paths that are protected; each `*` stands for any text, and a last `/` for ' +
-      'all below it. Upper and lower case, repeated slashes and encoded ones make no difference, ' +
-      'and `/internal/` protects `/internal` as well. `/internal` alone protects one page. Empty ' +
+      'all below it. Case, accents, repeated and encoded slashes and other spellings that an ' +
+      'application may take for the same make no difference, and `/internal/` protects ' +
+      '`/internal` as well. `/internal` alone protects one page. Empty ' +
       'for a section that protects only the page rules that name it in `access`.',
     example: '/internal/*',
     beside: { allow: '10.0.0.0/8' },

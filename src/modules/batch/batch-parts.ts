@@ -5,16 +5,20 @@ import type { Store } from '../../core/log/store.ts';
 import { newId, now } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { parseCidr } from '../../core/values/network/cidr.ts';
+import type { OperationDefinition } from '../../core/operations/operation.ts';
+import type { RecordFamily, RecordFields } from '../../core/operations/records/family.ts';
+import { editOperation, insertOperation } from '../../core/operations/records/write.ts';
 import { builtInEngines } from '../rules/rule.ts';
-import type { RuleParts } from '../rules/operations/rule-family.ts';
-import type { RowParts } from '../tables/rows/row-family.ts';
-import type { TableParts } from '../tables/operations/table-family.ts';
+import { type RuleParts, ruleFamily } from '../rules/operations/rule-family.ts';
+import { type RowParts, rowFamily } from '../tables/rows/row-family.ts';
+import { type TableParts, tableFamily } from '../tables/operations/table-family.ts';
 import { parseJson } from '../../core/values/json/parse.ts';
 import { type DeclaredEventType, createEventTypes } from '../webhooks/event-types.ts';
-import type { EventParts } from '../webhooks/operations/events.ts';
-import type { HookParts } from '../webhooks/operations/hook-family.ts';
+import { type EventParts, insertEvent } from '../webhooks/operations/events.ts';
+import { type HookParts, hookFamily } from '../webhooks/operations/hook-family.ts';
 import type { Node } from '../webhooks/hook.ts';
 import type { ViewConfig } from '../rules/operations/rule-view.ts';
+import { batchNames } from './run-batch.ts';
 
 /** The configuration that the operations of a batch need, as data for another thread. */
 export interface BatchSettings {
@@ -49,12 +53,27 @@ export function batchSettings(config: Config): BatchSettings {
   };
 }
 
+type FamilyParts = RuleParts & HookParts & TableParts & RowParts;
+
+const families: readonly RecordFamily<FamilyParts, RecordFields>[] = [
+  ruleFamily,
+  hookFamily,
+  tableFamily,
+  rowFamily,
+];
+
+/** The operations that a batch can have. */
+export const batched: readonly OperationDefinition<FamilyParts & EventParts>[] = [
+  ...families.flatMap((family) => [insertOperation(family), editOperation(family)]),
+  insertEvent,
+].filter(({ name }) => batchNames.some((one) => one === name));
+
 /** The parts of the operations of a batch, in its thread. */
 export function createBatchParts(
   store: Store,
   settings: BatchSettings,
   newSecret: () => string,
-): RuleParts & HookParts & TableParts & RowParts & EventParts {
+): FamilyParts & EventParts {
   const { base, publicUrl, engines, accessNames, configuredTables, node } = settings;
   const declared = parseJson(settings.eventTypes) as readonly DeclaredEventType[];
   const places = settings.allowPrivate.flatMap((text) => {

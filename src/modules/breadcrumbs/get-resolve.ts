@@ -1,5 +1,7 @@
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';
+import { withoutOwnCookies } from '../../core/http/own-cookies.ts';
+import type { ResponseHeaders } from '../headers/response-headers.ts';
 import { rulesInside } from '../rules/bounds/rules.ts';
 import { forOnePerson, unsentReferrer } from './reply.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
@@ -9,6 +11,7 @@ import { authorityOf } from '../../core/http/field-template.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import { isPrefetch, prefetchPurpose } from '../../core/http/request.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
+import { pathOfText } from '../../core/values/path.ts';
 import { asOfProperty, timeThen } from '../../core/operations/records/moment.ts';
 import {
   defineOperation,
@@ -108,6 +111,8 @@ interface LinkParts
   readonly store: PageParts['store'] & TokenParts['store'];
   /** Counts the visit of a browser. */
   readonly countVisit: CountVisit;
+  /** The fields of the ini file for the answers of pages. */
+  readonly pageHeaders: ResponseHeaders | undefined;
 }
 
 /**
@@ -146,7 +151,7 @@ export const linkHtm = defineOperation({
 });
 
 function followLink(
-  { countVisit, ...parts }: LinkParts,
+  { countVisit, pageHeaders, ...parts }: LinkParts,
   v: BreadcrumbInput,
   call: Call,
 ): OperationResult<Resolved> | Promise<OperationResult<Resolved>> {
@@ -165,7 +170,14 @@ function followLink(
     if (call.method === 'GET') countVisit(resolved, visit);
     if (call.method !== 'HEAD' && !isPrefetch(prefetchPurpose(call.fields))) holder?.used();
     const reply = site.breadcrumb(resolved, { ...asked, origin: call.origin });
-    return reply instanceof Promise ? reply.then(answered) : answered(reply);
+    const withHeaders = (page: Reply): Reply | Promise<Reply> => {
+      const { key } = asked;
+      const path = pathOfText(key.startsWith('/') ? key : `/${key}`);
+      const { address } = call.caller;
+      return pageHeaders?.(page, { ...asked, origin: call.origin, path, address }) ?? page;
+    };
+    const page = reply instanceof Promise ? reply.then(withHeaders) : withHeaders(reply);
+    return page instanceof Promise ? page.then(answered) : answered(page);
   };
   const resolved = site.resolve(asked);
   return resolved instanceof Promise ? resolved.then(answer) : answer(resolved);
@@ -255,7 +267,8 @@ function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit
     key: k,
     ...where,
     query: parseQueryText(query ?? ''),
-    fields: call.fields,
+    // A page rule may show the fields of the request, and send them elsewhere.
+    fields: withoutOwnCookies(call.fields),
     visitor: visitorAt(call, where),
     client: clientOf(call, where),
   };

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { fieldOfVariable, isOfClient } from '../../core/http/field-template.ts';
 import type { ContentRequest, Fields, RequestTarget } from '../../core/http/request.ts';
 import type { PageRequest } from '../../core/pipeline/source.ts';
+import type { ViaNames } from '../../core/outbound/own-names.ts';
 import { sentUrlOf, urlOf } from '../../core/values/path.ts';
 import { type FetchPlan, type FetchRule, fetchPlan } from '../proxy/fetch-plan.ts';
 import { type ForwardedRequest, forwardedField } from '../proxy/request-fields.ts';
@@ -9,7 +10,7 @@ import type { CacheStore } from './cache-store.ts';
 import { type ForwardReason, covers } from './cached-reply.ts';
 import type { CachedResponse } from './cached-response.ts';
 import type { RequestDirectives } from './directives.ts';
-import { type OverridingFields, overridesOf, overridingFields } from './overriding-fields.ts';
+import { overridesOf } from './overriding-fields.ts';
 import {
   type SentField,
   selectingKey,
@@ -38,13 +39,13 @@ export interface CacheLookup {
  * receive the same values that select the stored response.
  */
 export function lookUp<T extends PageRequest & ForwardedRequest>(
-  { answers, via }: { readonly answers: Pick<CacheStore, 'find'>; readonly via: string },
+  { answers, via }: { readonly answers: Pick<CacheStore, 'find'>; readonly via: ViaNames },
   plan: CachePlan,
   given: T,
 ): Omit<CacheLookup, 'request' | 'directives' | 'rulesPassed'> & { readonly request: T } {
   const url = cacheUrlOf(given);
   const stored = ofPlan(answers.find(url), plan);
-  const { bypass: overriddenBy, variant } = overridesOf(given.fields, plan.overriding);
+  const { bypass: overriddenBy, variant } = overridesOf(given, plan.fetch, plan.credentialFields);
   const inFields = (fields: Fields) => {
     const request = fields === given.fields ? given : { ...given, fields };
     const field: SentField = (name) => forwardedField(plan.fetch, request, via, name);
@@ -149,7 +150,6 @@ export interface CachePlan {
   readonly hash: string;
   /** Fields that identify the client to the source, by lower-case name. */
   readonly credentialFields: readonly string[];
-  readonly overriding: OverridingFields;
 }
 
 /**
@@ -180,7 +180,6 @@ function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan
   return {
     fetch,
     credentialFields: sentCredentials(fetch, credentialFields),
-    overriding: overridingFields(fetch),
     plainRule: withoutStatus(rule),
     hash: createHash('sha256').update(decisive).digest('base64url').slice(0, planCharacters),
   };

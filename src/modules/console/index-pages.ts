@@ -38,18 +38,21 @@ export function createIndexPages({
   base,
   engines,
   publicFiles,
+  hasDocs,
   console,
 }: {
   readonly base: string;
   readonly engines: readonly EngineConfig[];
-  readonly publicFiles: Pick<PublicFiles, 'file' | 'docs'>;
+  readonly publicFiles: Pick<PublicFiles, 'file'>;
+  /** Whether the documentation is built. */
+  readonly hasDocs: boolean;
   /** The address of the console; undefined without one. */
   readonly console: string | undefined;
 }): IndexPages {
   const below = (path: string): string => `${base}/svc1${path}`;
   const service = indexPage('Waymark', 'What this server has to offer besides its site.', 'links', [
     ...(console === undefined ? [] : [{ href: console, title: 'Console' }]),
-    ...(publicFiles.docs.size > 0 ? [{ href: below('/docs/'), title: 'Documentation' }] : []),
+    ...(hasDocs ? [{ href: below('/docs/'), title: 'Documentation' }] : []),
     ...optionalPages
       .filter(({ path }) => publicFiles.file(path) !== undefined)
       .map(({ path, title }) => ({ href: below(path), title })),

@@ -17,14 +17,14 @@ export const consolePath: ServicePath = (serving, { path, exchange, incoming }) 
 
 const ownFields = [
   ...['Cache-Control', 'public, no-cache', ...pageFields],
-  // Generic pages on other origins load the script from here; tools load the documents.
+  // Generic pages on other origins load the script from here.
   ...['Access-Control-Allow-Origin', '*'],
 ];
 const negotiatedFields = [...ownFields, 'Vary', 'Accept'];
 
-/** The scripts and engines of generic pages, the indexes, and the documents of the operations. */
+/** The scripts and engines of generic pages, and the indexes. */
 export const publicPath: ServicePath = (serving, { path, exchange, incoming }) => {
-  const { publicFiles, documents, indexPages, ownFiles } = serving;
+  const { publicFiles, indexPages, ownFiles } = serving;
   const { accept } = incoming.fields;
   const name = /^\/engines\/([^/]+)$/.exec(path)?.[1];
   const reference = name === undefined ? undefined : publicFiles.engineReference(name);
@@ -32,10 +32,7 @@ export const publicPath: ServicePath = (serving, { path, exchange, incoming }) =
   const wantsSchema = preferredType(accept, ['text/html', schemaType]) === schemaType;
   const index = indexPages.file(path, accept);
   const file =
-    index ??
-    publicFiles.file(path) ??
-    (wantsSchema ? reference?.schema : reference?.page) ??
-    documents.file(path, incoming.target.origin);
+    index ?? publicFiles.file(path) ?? (wantsSchema ? reference?.schema : reference?.page);
   if (file === undefined) return undefined;
   const varies = index !== undefined || reference !== undefined;
   const fields = varies ? negotiatedFields : ownFields;

@@ -12,7 +12,6 @@ import type { FieldList, Reply } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { knownEventTypes } from '../../core/log/events/event-types.ts';
 import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
-import { type DocsFiles, loadDocsFiles } from '../docs/docs-files.ts';
 
 /**
  * An engine's documentation (docs/design/rendering.md#generic-pages, `enginereference`), for people
@@ -24,7 +23,7 @@ interface EngineReference {
   readonly schema: PublicFile;
 }
 
-/** Waymark's own files for browsers: all in memory, the documentation from the first request on. */
+/** Waymark's own files for browsers, all in memory. */
 export interface PublicFiles {
   /**
    * A script, style sheet or documentation page by its path below `{base}/svc1`; undefined for any
@@ -35,8 +34,6 @@ export interface PublicFiles {
   engineReference(name: string): EngineReference | undefined;
   /** The built-in generic page. */
   page(values: PageValues): PublicFile;
-  /** The documentation; empty if it is not built. */
-  readonly docs: DocsFiles;
 }
 
 const contentTypes: ReadonlyMap<string, string> = new Map([
@@ -54,10 +51,7 @@ const modules = {
  * Reads Waymark's own files from its folder `public` once, at start. Each `engines/<name>.html` has
  * an `engines/<name>.schema.json`. Rejects with the file system's error if a file is missing.
  */
-export async function loadPublicFiles(
-  folder: string,
-  docsFolder = join(folder, 'docs'),
-): Promise<PublicFiles> {
+export async function loadPublicFiles(folder: string): Promise<PublicFiles> {
   const read = (...names: string[]) => readFile(join(folder, ...names));
   const readReference = async (name: string): Promise<EngineReference> => ({
     page: publicFile('text/html; charset=utf-8', await read('engines', `${name}.html`)),
@@ -86,7 +80,6 @@ export async function loadPublicFiles(
     file: (path) => files.get(path),
     engineReference: (name) => references.get(name),
     page: (values) => genericPage(template, values),
-    docs: await loadDocsFiles(docsFolder),
   };
 }
 

@@ -13,6 +13,9 @@ const generators: ReadonlyMap<string, typeof openApi> = new Map([
   ['/asyncapi.json', asyncApi],
 ]);
 
+/** The names of the documents below `{base}/svc1/`. */
+export const documentNames: readonly string[] = [...generators.keys()].map((path) => path.slice(1));
+
 /** A placeholder for the host in the text of a document: no host has this name (RFC 6761 §6.4). */
 const anyHost = 'host.invalid';
 
@@ -22,8 +25,10 @@ const anyHost = 'host.invalid';
  */
 export function createDocuments({
   publicUrl,
-  ...parts
-}: DocumentParts & {
+  operations,
+  ...others
+}: Omit<DocumentParts, 'operations'> & {
+  readonly operations: () => DocumentParts['operations'];
   /** The origin of the server, if the ini file has one. */
   readonly publicUrl: string | undefined;
 }): Documents {
@@ -32,6 +37,7 @@ export function createDocuments({
 
   function textOf(path: string, scheme: string, generate: typeof openApi): string {
     const key = `${scheme}//${path}`;
+    const parts = { ...others, operations: operations() };
     const known = texts.get(key) ?? JSON.stringify(generate(parts, `${scheme}//${anyHost}`));
     texts.set(key, known);
     return known;

@@ -16,10 +16,12 @@ import { Failure } from '../../core/values/failure.ts';
 import { outlineJson } from '../../core/values/json/json-outline.ts';
 import { isJsonObject } from '../../core/values/json/json.ts';
 import { type Caller, canWrite } from '../../core/values/key.ts';
+import type { DocsFiles } from '../docs/docs-files.ts';
 import { asAuthInfo, mcpHandler } from './protocol.ts';
 import {
   type Conversation,
   type Reach,
+  type ToolOperations,
   callerWithin,
   clientName,
   conversationField,
@@ -29,19 +31,22 @@ import {
   reaches,
 } from './tools.ts';
 
-/** The endpoint of automated tools. */
-export const mcpPath: ServicePath = (serving, { path, identify, hold, fail, ...request }) => {
-  if (path !== '/mcp') return undefined;
-  const caller = identify();
-  const failed = (operation: string, thrown: unknown): object => {
-    const { failure, id } = fail(thrown);
-    return failureMember(serving, operation, failure, id);
+/** The endpoint of automated tools; `toolsNow` has the tools of the configuration. */
+export const mcpPath =
+  (toolsNow: () => ToolOperations, docs: DocsFiles): ServicePath =>
+  (serving, { path, identify, hold, fail, ...request }) => {
+    if (path !== '/mcp') return undefined;
+    const caller = identify();
+    const failed = (operation: string, thrown: unknown): object => {
+      const { failure, id } = fail(thrown);
+      return failureMember(serving, operation, failure, id);
+    };
+    const known = { tools: toolsNow(), docs };
+    return answerMcp(serving, { ...request, ...known, caller, failed }).then((reply) => {
+      hold(reply, caller);
+      return reply;
+    });
   };
-  return answerMcp(serving, { ...request, caller, failed }).then((reply) => {
-    hold(reply, caller);
-    return reply;
-  });
-};
 
 /** A request for the endpoint, whose caller is known. */
 interface EndpointRequest {
@@ -53,6 +58,8 @@ interface EndpointRequest {
   readonly requests: SharedLimit;
   /** The member `error` of an answer, after the failure is logged. */
   readonly failed: (operation: string, thrown: unknown) => object;
+  readonly tools: ToolOperations;
+  readonly docs: DocsFiles;
 }
 
 /**
@@ -84,6 +91,7 @@ async function answerMcp(serving: Serving, request: EndpointRequest): Promise<Re
       parsedBody: sent,
       authInfo: asAuthInfo({
         ...{ serving, conversation, failed: request.failed },
+        ...{ tools: request.tools, docs: request.docs },
         call: {
           ...{ caller: reached, origin: target.origin, fields },
           visitor: serving.visitors.visitorOf(incoming),

@@ -17,9 +17,11 @@ import { contentPacket } from '../../core/server/websocket/packet.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { jsonBytes } from '../../core/values/json/prepared-json.ts';
 import { loadMcpServer } from '../../core/values/lazy-packages.ts';
+import type { DocsFiles } from '../docs/docs-files.ts';
 import { type ResourceReads, listResources, readResource, templatesFor } from './resources.ts';
 import {
   type Conversation,
+  type ToolOperations,
   clientName,
   mayCall,
   operationOfTool,
@@ -40,6 +42,8 @@ interface McpRequest {
   readonly conversation: Partial<Conversation>;
   /** The member `error` of an answer, after the failure is logged. */
   readonly failed: (operation: string, thrown: unknown) => object;
+  readonly tools: ToolOperations;
+  readonly docs: DocsFiles;
 }
 
 /** What every client is told first. */
@@ -82,7 +86,7 @@ export function asAuthInfo(request: McpRequest): AuthInfo {
 /** A server of the protocol for one request. */
 function createServer({ authInfo }: McpRequestContext): McpServer {
   const request = authInfo?.extra?.request as McpRequest;
-  const { serving, call } = request;
+  const { serving, call, docs, tools } = request;
   const { CLIENT_INFO_META_KEY, McpServer, ProtocolError, ProtocolErrorCode } = loadMcpServer();
   const mcpServer = new McpServer(
     { name: 'waymark', title: 'Waymark', version: serving.version },
@@ -114,10 +118,9 @@ function createServer({ authInfo }: McpRequestContext): McpServer {
       throw new ProtocolError(ProtocolErrorCode.InvalidParams, message);
     }
   };
-  const { docs } = serving.publicFiles;
   server.setRequestHandler('tools/list', async () => {
     await orError(reads.count);
-    return { tools: [...toolsFor(call.caller)] };
+    return { tools: [...toolsFor(tools, call.caller)] };
   });
   server.setRequestHandler('tools/call', ({ params }, context) => {
     return callTool(request, params, viaOf(params.name, context));
@@ -163,13 +166,13 @@ function readsFor({ serving, call }: McpRequest): ResourceReads {
 
 /** Runs a tool. A failure is a result with `isError`, which the model can read and act upon. */
 async function callTool(
-  { serving, call, failed }: McpRequest,
+  { serving, call, failed, tools }: McpRequest,
   { name: tool, arguments: sent = {} }: CallToolRequest['params'],
   via: ToolUse,
 ): Promise<CallToolResult> {
   let name = 'svc1.mcp';
   try {
-    name = operationOfTool(tool);
+    name = operationOfTool(tools, tool);
     const { v, vk, qk, draft } = envelopeFrom(sent, name);
     requireReach(serving.execute.require(name), call.caller, draft);
     const countPage = await countForRates(serving, call, { name, v });

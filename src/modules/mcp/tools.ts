@@ -1,10 +1,9 @@
 import { type ToolUse, visibleText } from '../../core/log/change.ts';
 import { authorise } from '../../core/operations/execute.ts';
-import type { Operation } from '../../core/operations/operation.ts';
+import type { OperationDescription } from '../../core/operations/operation.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 import { type Caller, type Scope, hasScope } from '../../core/values/key.ts';
-import { operations } from '../../modules.ts';
 import { envelopeMembers, familyOf, shownInput } from '../docs/envelope.ts';
 import { exampleInput, published } from '../docs/schemas.ts';
 
@@ -47,25 +46,28 @@ const otherFamilies: ReadonlySet<string> = new Set([
 ]);
 
 /** The operations that are tools, by the names of the tools: `userinterface_edit`. */
-const toolOperations: ReadonlyMap<string, (typeof operations)[number]> = new Map(
-  operations
-    .filter((one) => one.effect !== 'streams' && one.query === undefined)
-    .filter((one) => !otherFamilies.has(familyOf(one)))
-    .map((one) => [one.name.split('.').slice(1).join('_'), one]),
-);
+export type ToolOperations = ReadonlyMap<string, OperationDescription>;
 
-type Described = Omit<Operation, 'run' | 'packet'>;
+/** Makes tools of the operations that automated clients may use. */
+export function toolsOf(operations: readonly OperationDescription[]): ToolOperations {
+  return new Map(
+    operations
+      .filter((one) => one.effect !== 'streams' && one.query === undefined)
+      .filter((one) => !otherFamilies.has(familyOf(one)))
+      .map((one) => [one.name.split('.').slice(1).join('_'), one]),
+  );
+}
 
 /** The tools that a caller may use. */
-export function toolsFor(caller: Caller): readonly Tool[] {
-  return [...toolOperations].flatMap(([name, operation]) => {
+export function toolsFor(tools: ToolOperations, caller: Caller): readonly Tool[] {
+  return [...tools].flatMap(([name, operation]) => {
     return isUsable(operation, caller) ? [describedTool(name, operation, caller)] : [];
   });
 }
 
 /** The name of the operation of a tool. Throws `not_found` if there is no such tool. */
-export function operationOfTool(name: string): string {
-  const found = toolOperations.get(name);
+export function operationOfTool(tools: ToolOperations, name: string): string {
+  const found = tools.get(name);
   if (found !== undefined) return found.name;
   const shown = JSON.stringify(name.slice(0, 80));
   throw new Failure('not_found', `There is no tool ${shown}. tools/list has all.`);
@@ -76,7 +78,7 @@ export function operationOfTool(name: string): string {
  * whichever other scopes the caller has.
  */
 export function requireReach(
-  operation: Described,
+  operation: OperationDescription,
   caller: Caller,
   draft: string | undefined,
 ): void {
@@ -93,11 +95,11 @@ export function requireReach(
 }
 
 /** Whether an operation changes more than a draft. */
-function changesLive({ effect, scope }: Described): boolean {
+function changesLive({ effect, scope }: OperationDescription): boolean {
   return effect === 'writes' && scope !== 'draft';
 }
 
-function isUsable(operation: Described, caller: Caller): boolean {
+function isUsable(operation: OperationDescription, caller: Caller): boolean {
   if (!mayCall(operation, caller)) return false;
   if (!changesLive(operation) || hasScope(caller, 'publish')) return true;
   // Who works in a draft has to read it.
@@ -105,7 +107,7 @@ function isUsable(operation: Described, caller: Caller): boolean {
 }
 
 /** Whether a caller may call an operation, at least in a draft. */
-export function mayCall(operation: Described, caller: Caller): boolean {
+export function mayCall(operation: OperationDescription, caller: Caller): boolean {
   try {
     authorise(operation, caller, { mayDraft: true });
     return true;
@@ -114,7 +116,7 @@ export function mayCall(operation: Described, caller: Caller): boolean {
   }
 }
 
-function describedTool(name: string, operation: Described, caller: Caller): Tool {
+function describedTool(name: string, operation: OperationDescription, caller: Caller): Tool {
   const { summary, effect, inDrafts } = operation;
   const needsDraft = changesLive(operation) && !hasScope(caller, 'publish');
   const v = inlined(shownInput(operation));

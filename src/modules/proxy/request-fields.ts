@@ -1,8 +1,9 @@
 import { type TemplateRequest, authorityOf } from '../../core/http/field-template.ts';
 import { cgiName } from '../../core/http/reading/fields.ts';
+import { addressFields } from '../../core/http/reading/forwarded.ts';
 import type { FieldList } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { viaPrefix } from '../../core/outbound/own-names.ts';
+import { type ViaNames, viaPrefix } from '../../core/outbound/own-names.ts';
 import { hasOwnKey } from '../../core/values/key.ts';
 import { ipv4Number, parseAddress } from '../../core/values/network/cidr.ts';
 import { withoutSourceCookie } from './balancer.ts';
@@ -16,7 +17,8 @@ import type { FetchPlan } from './fetch-plan.ts';
  * the header would believe a client what its header may not say.
  */
 export function isForbiddenTrailer(name: string): boolean {
-  return forbiddenTrailers.test(name.replaceAll(/[^a-z0-9]/g, '-'));
+  const plain = name.replaceAll(/[^a-z0-9]/g, '-');
+  return forbiddenTrailers.test(plain) || addressFields.has(plain);
 }
 
 const forbiddenTrailers = new RegExp(
@@ -82,13 +84,13 @@ export function requestHandling(name: string): 'drop' | 'ifPassed' | undefined {
 export type ForwardedRequest = TemplateRequest & Pick<ContentRequest, 'version'>;
 
 /**
- * This server's name in Via when it fetches for a rule. `via` is the name of the server: other
- * servers may have proxies of the same name.
+ * This server's name in Via when it fetches for a rule. It begins with a name of the server: other
+ * servers may have proxies of the same name, and visitors know the ids of page rules.
  */
-export function viaName(via: string, ruleId: string): string {
+export function viaName({ ofLog, ofNode }: ViaNames, ruleId: string): string {
   // The id of a proxy has a colon, which would begin a port (RFC 9110 §7.6.3).
-  if (proxyName(ruleId) !== undefined) return `${via}-${ruleId.replace(':', '-')}`;
-  return `${viaPrefix}${ruleId}`;
+  if (proxyName(ruleId) !== undefined) return `${ofNode}-${ruleId.replace(':', '-')}`;
+  return `${ofLog}-${ruleId}`;
 }
 
 /** Whether a request has passed through the same rule before (RFC 9110 §7.6.3). */
@@ -112,7 +114,7 @@ export function requestFields(
   plan: FetchPlan,
   request: ForwardedRequest,
   hasBody: boolean,
-  via: string,
+  via: ViaNames,
 ): string[] {
   const { fields, address, origin, version = '1.1' } = request;
   const sent: string[] = [];
@@ -121,7 +123,7 @@ export function requestFields(
   };
   const named = connectionOptions(fields.connection);
   for (const name in fields) {
-    const value = isForwarded(name, plan, named) ? clientValue(name, plan, fields) : undefined;
+    const value = isForwarded(name, plan, named) ? clientValue(name, plan, request) : undefined;
     if (value !== undefined) send(name, value);
   }
   if (plan.host !== 'source') {
@@ -153,7 +155,7 @@ export function requestTrailers(plan: FetchPlan, fields: FieldList): FieldList {
 export function forwardedField(
   plan: FetchPlan,
   request: ForwardedRequest,
-  via: string,
+  via: ViaNames,
   name: string,
 ): string | undefined {
   if (isOverridden(name, plan)) return plan.headers.get(name)?.value(request);
@@ -163,20 +165,25 @@ export function forwardedField(
   }
   const { fields } = request;
   const named = connectionOptions(fields.connection);
-  return isForwarded(name, plan, named) ? clientValue(name, plan, fields) : undefined;
+  return isForwarded(name, plan, named) ? clientValue(name, plan, request) : undefined;
 }
 
 /**
  * The value of a field of the client for the source: the cookie that chooses the source is no one
  * else's business, and would make each request one with credentials. A key of this server goes no
- * further; that of an application does.
+ * further; that of an application does. Nor does an address that is not that of the client, unless
+ * `pass` names the field: applications believe it, and no Vary names it, so that one lie would
+ * decide what the cache gives to all.
  */
 function clientValue(
   name: string,
-  { balance }: FetchPlan,
-  fields: ContentRequest['fields'],
+  { balance, pass }: FetchPlan,
+  { fields, address }: Pick<ContentRequest, 'fields' | 'address'>,
 ): string | undefined {
   const value = fields[name];
+  if (addressFields.has(name) && !pass.has(name)) {
+    return value !== undefined && isAddressOf(address, value) ? value : undefined;
+  }
   if (name === 'apikey' || name === 'authorization') {
     return value !== undefined && hasOwnKey(value) ? undefined : value;
   }
@@ -227,6 +234,12 @@ function addForwardedFields(
   if (client !== undefined) send('x-forwarded-for', client);
   send('x-forwarded-host', host);
   send('x-forwarded-proto', scheme);
+}
+
+/** Whether a text is the address of a client, in any of its forms. */
+export function isAddressOf(address: string, text: string): boolean {
+  const named = canonicalAddress(text);
+  return named !== undefined && named === canonicalAddress(address);
 }
 
 /** An address without its zone, in its shortest form; undefined for an invalid one. */

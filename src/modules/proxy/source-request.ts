@@ -1,7 +1,7 @@
 import { Readable, finished } from 'node:stream';
 import { requireIntactBody } from '../../core/http/content/content.ts';
 import { proxyHeader } from '../../core/http/reading/proxy-protocol.ts';
-import { type FieldList, replyField, withoutFields } from '../../core/http/reply.ts';
+import { type FieldList, withoutFields } from '../../core/http/reply.ts';
 import type { Release } from '../../core/fair/shared-limit.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
 import { countPassedBytes } from '../../core/outbound/connection.ts';
@@ -23,11 +23,12 @@ import { responseFields } from './response-fields.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceHealth } from './source-health.ts';
 import type { SourceNames } from './source-names.ts';
+import type { ViaNames } from '../../core/outbound/own-names.ts';
 import type { ServerPlaces } from '../../core/outbound/server-places.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 
 /**
- * The dependencies of requests: `via` is this server's name in Via fields, `bodyBytesMax` limits
+ * The dependencies of requests: `via` has this server's names in Via fields, `bodyBytesMax` limits
  * the content of a request.
  */
 export interface SourceRequestParts {
@@ -39,7 +40,7 @@ export interface SourceRequestParts {
   readonly places: ServerPlaces;
   readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
-  readonly via: string;
+  readonly via: ViaNames;
 }
 
 /** The response of a source, with its fields as the client gets them. */
@@ -107,7 +108,7 @@ export async function sendToSource(
       : (to, begun) => sendNow(to, nothing, begun);
   const [only] = targets;
   if (sources.length === 1) {
-    const answer = requireUsable(await sendTo(only));
+    const answer = await sendTo(only);
     return { answer, fields: clientFields(answer, only), ownFields: undefined };
   }
   const ordered = balancer.order(plan, targets, request).slice(0, plan.retries + 1);
@@ -118,7 +119,7 @@ export async function sendToSource(
   });
   const cookie = stickyCookie(plan, target, request);
   return {
-    answer: requireUsable(answer),
+    answer,
     fields: clientFields(answer, target),
     ownFields: cookie === undefined ? undefined : ['Set-Cookie', cookie],
   };
@@ -230,24 +231,6 @@ function trackEnd(
     },
   };
 }
-
-/**
- * Rejects an answer that no client could read: with a compressing transfer coding, which TE did not
- * request (RFC 9112 §6.1, §7.4) and which no field would name to the client. Any status passes,
- * also one beyond those of RFC 9110 §15, such as 999: its client knows it, or takes it for a 500.
- */
-function requireUsable(answer: SourceResponse): SourceResponse {
-  const isCompressed = compressing.test(replyField(answer, 'transfer-encoding') ?? '');
-  if (!isCompressed) return answer;
-  answer.discard();
-  throw new Failure(
-    'bad_gateway',
-    'The source answered with a transfer coding that was not requested.',
-  );
-}
-
-/** All registered transfer codings (RFC 9112 §12.2) except chunked. */
-const compressing = /(?:^|[\s,])(?:deflate|(?:x-)?(?:gzip|compress))(?:[\s,;]|$)/i;
 
 /** The content of a request of any method: some servers search by that of a GET. */
 function bodyOf({ fields, body }: ContentRequest, bytesMax: number): Readable | undefined {

@@ -1,21 +1,9 @@
 import { isImplemented } from '../../core/http/request.ts';
-import type { Arrived } from '../../core/pipeline/exchange.ts';
-import type { Serving } from '../../core/pipeline/serving.ts';
 import type { AccessEntry } from '../../core/report/access-entry.ts';
 import type { SpanAttributes, TraceSpan } from '../../core/report/trace.ts';
-import { schemeOf } from '../../core/values/network/peer.ts';
+import { type Peer, schemeOf } from '../../core/values/network/peer.ts';
 import { maskedKeys } from '../logs/access-log.ts';
 import { redactedUrl } from '../logs/access-rules.ts';
-
-/** Begins the span of a request; undefined without `[telemetry]`. */
-export function beginRequestSpan(
-  { tracer }: Pick<Serving, 'tracer'>,
-  { head, peer }: Arrived,
-): TraceSpan | undefined {
-  if (tracer === undefined) return undefined;
-  const given = { fields: head.fields, peerAddress: peer.address };
-  return tracer.continue(given, 'server', head.method, {});
-}
 
 /** Answered requests, as spans need them; `target` has no token of a preview. */
 type SpanEntry = Pick<
@@ -31,7 +19,7 @@ type SpanEntry = Pick<
 export function endRequestSpan(
   span: TraceSpan,
   entry: SpanEntry,
-  { peer, serving: { config } }: Pick<Arrived, 'peer'> & { readonly serving: Serving },
+  { peer, redact }: { readonly peer: Peer; readonly redact: readonly string[] },
 ): void {
   if (!span.isRecorded) {
     span.end({});
@@ -47,7 +35,7 @@ export function endRequestSpan(
       'http.request.method': known ?? '_OTHER',
       'http.request.method_original': known === undefined ? method : undefined,
       'url.scheme': scheme,
-      ...urlAttributes(entry.target, config.log.redact),
+      ...urlAttributes(entry.target, redact),
       ...hostAttributes(entry.host, scheme),
       'network.protocol.version': entry.httpVersion.replace(/^2\.0$/, '2'),
       'user_agent.original': entry.userAgent === '' ? undefined : entry.userAgent,

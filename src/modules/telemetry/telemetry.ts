@@ -10,6 +10,7 @@ import type {
 import { loadOpenTelemetry } from '../../core/values/lazy-packages.ts';
 import { type Cidr, cidrsContain } from '../../core/values/network/cidr.ts';
 import { exportMsMax, queuedSpansMax } from './limits.ts';
+import { endRequestSpan } from './request-span.ts';
 import { type SpanCounts, SpanQueue } from './span-queue.ts';
 
 /** Characters of a `tracestate` that is passed on (W3C Trace Context §3.3.1.5). */
@@ -47,6 +48,8 @@ interface TelemetrySettings {
   /** The networks whose word counts about which traces are recorded. */
   readonly trust: readonly Cidr[];
   readonly headers: Readonly<Record<string, string>>;
+  /** Query parameters whose values the collector does not get. */
+  readonly redact: readonly string[];
 }
 
 /** The tracer of a configuration. */
@@ -105,6 +108,9 @@ export function openTelemetry(
       },
       start: (kind, name, attributes) =>
         spans.first({ sent: undefined, isRecorded: isChosen() }, kind, name, attributes),
+      endRequest(span, entry, peer) {
+        endRequestSpan(span, entry, { peer, redact: settings.redact });
+      },
     },
     async close() {
       const { promise: late, resolve } = Promise.withResolvers<undefined>();

@@ -7,9 +7,8 @@ import {
   currentSpan,
   errorType,
   runInSpan,
+  serverAttributes,
 } from '../../core/report/trace.ts';
-import { unixScheme } from '../../core/values/network/unix-socket.ts';
-import type { DeliveryAttempt } from '../webhooks/attempt.ts';
 
 /**
  * A dialler that passes the trace of the work on which it sends (W3C Trace Context §3): each `send`
@@ -62,20 +61,6 @@ function sourceAttributes({
   };
 }
 
-/** The attributes of the server that a request goes to. */
-function serverAttributes(origin: string): SpanAttributes {
-  if (origin.startsWith(unixScheme)) return { 'server.address': origin.slice(unixScheme.length) };
-  const { protocol, hostname, port } = new URL(origin);
-  return {
-    'server.address': hostname.replace(/^\[|\]$/g, ''),
-    'server.port': port === '' ? defaultPort(protocol) : Number(port),
-  };
-}
-
-function defaultPort(protocol: string): number {
-  return protocol === 'https:' ? 443 : 80;
-}
-
 /** Fields with those of a trace in place of the ones that a client has sent. */
 function tracedFields(fields: readonly string[], own: readonly string[]): readonly string[] {
   const others = fields.filter((_, at) => !isTraceField(fields[at - (at % 2)] ?? ''));
@@ -84,33 +69,6 @@ function tracedFields(fields: readonly string[], own: readonly string[]): readon
 
 function isTraceField(name: string): boolean {
   return /^trace(?:parent|state)$/i.test(name);
-}
-
-/**
- * Makes each attempt at a delivery a trace of its own, which the receiver gets in `traceparent`.
- * The path of a hook is left out: it is often a secret.
- */
-export function tracedAttempt(
-  attempt: DeliveryAttempt,
-  tracer: Pick<Tracer, 'start'>,
-): DeliveryAttempt {
-  return async (destination, message, cancellation) => {
-    const { method } = destination;
-    const url = URL.parse(destination.url);
-    const span = tracer.start('client', `${method} webhook`, {
-      'http.request.method': method,
-      ...(url !== null && serverAttributes(url.origin)),
-      'waymark.message': message.id,
-    });
-    const result = await runInSpan(span, () => attempt(destination, message, cancellation));
-    const { status, problem } = result;
-    const isRefused = status !== undefined && status >= 400;
-    span.end({
-      attributes: { 'http.response.status_code': status },
-      error: isRefused ? String(status) : problem?.code,
-    });
-    return result;
-  };
 }
 
 /**

@@ -3,6 +3,7 @@ import { outboundUrl } from '../../core/outbound/address.ts';
 import type { Dialler } from '../../core/outbound/dialler.ts';
 import { type OutboundProblem, outboundProblem } from '../../core/outbound/failure.ts';
 import type { OneShotOptions, OneShotResponse } from '../../core/outbound/one-shot-request.ts';
+import { type Tracer, runInSpan, serverAttributes } from '../../core/report/trace.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { KIB } from '../../core/values/units.ts';
 import { isHookHeader } from './hook.ts';
@@ -190,4 +191,31 @@ function reportedFields(fields: readonly string[]): readonly string[] {
     reported.push(name, value);
   }
   return reported;
+}
+
+/**
+ * Makes each attempt at a delivery a trace of its own, which the receiver gets in `traceparent`.
+ * The path of a hook is left out: it is often a secret.
+ */
+export function tracedAttempt(
+  attempt: DeliveryAttempt,
+  tracer: Pick<Tracer, 'start'>,
+): DeliveryAttempt {
+  return async (destination, message, cancellation) => {
+    const { method } = destination;
+    const url = URL.parse(destination.url);
+    const span = tracer.start('client', `${method} webhook`, {
+      'http.request.method': method,
+      ...(url !== null && serverAttributes(url.origin)),
+      'waymark.message': message.id,
+    });
+    const result = await runInSpan(span, () => attempt(destination, message, cancellation));
+    const { status, problem } = result;
+    const isRefused = status !== undefined && status >= 400;
+    span.end({
+      attributes: { 'http.response.status_code': status },
+      error: isRefused ? String(status) : problem?.code,
+    });
+    return result;
+  };
 }

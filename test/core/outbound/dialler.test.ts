@@ -338,12 +338,23 @@ suite('a malformed response', () => {
   }
 });
 
+test('a response in a transfer coding that was not requested fails, and says why', async (t) => {
+  const head = 'HTTP/1.1 200 OK\r\nTransfer-Encoding: identity\r\n\r\nhello';
+  const { origin } = await rawSource(t, head);
+  const dialler = testDialler(t);
+  await assert.rejects(dialler.send(outbound(origin)), {
+    code: 'bad_gateway',
+    message: 'The source answered with a transfer coding that was not requested.',
+  });
+  const { status, problem } = await dialler.exchange(briefRequest(origin));
+  assert.deepEqual([status, problem?.code], [undefined, 'coding']);
+});
+
 suite('a response that ends with its connection', () => {
   const heads: Readonly<Record<string, string>> = {
     'HTTP/1.1': 'HTTP/1.1 200 OK\r\n\r\n',
     'HTTP/1.1, said to be the last': 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n',
     'HTTP/1.0': 'HTTP/1.0 200 OK\r\n\r\n',
-    'in a coding that does not end': 'HTTP/1.1 200 OK\r\nTransfer-Encoding: gzip\r\n\r\n',
   };
   const lookup = () => Promise.resolve([withFamily('127.0.0.1')]);
   for (const [what, head] of Object.entries(heads)) {

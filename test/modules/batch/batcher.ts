@@ -2,7 +2,7 @@
 import { runBatch } from '../../../src/modules/batch/run-batch.ts';
 import { createBatchParts } from '../../../src/modules/batch/batch-parts.ts';
 import { bindOperations } from '../../../src/core/operations/operation.ts';
-import { batched } from '../../../src/modules.ts';
+import { batched } from '../../../src/modules/batch/batch-parts.ts';
 import { unknownAddress } from '../../../src/core/values/network/peer.ts';
 import { openIn } from '../../core/log/scratch.ts';
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { createBatchParts } from '../../../src/modules/batch/batch-parts.ts';
 import { runBatch } from '../../../src/modules/batch/run-batch.ts';
-import { batched } from '../../../src/modules.ts';
+import { batched } from '../../../src/modules/batch/batch-parts.ts';
 import { bindOperations } from '../../../src/core/operations/operation.ts';
 import { unknownAddress } from '../../../src/core/values/network/peer.ts';
 import { scratchStore } from '../../core/log/scratch.ts';

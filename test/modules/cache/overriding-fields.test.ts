@@ -31,6 +31,15 @@ suite('a field by which an application answers something else', () => {
     ['x-sendfile-type', 'X-Accel-Redirect'],
     ['x-accel-mapping', '/=/files/'],
     ['translate', 'f'],
+    ['destination', 'https://evil.example/'],
+    ['x-original-method', 'POST'],
+    ['path-info', '/admin'],
+    ['x-amz-server-side-encryption-customer-key', 'a'],
+    ['x-ms-version', '2009-09-19'],
+    ['x-goog-user-project', 'a'],
+    ['x-middleware-override-headers', 'cookie'],
+    ['x-astro-path', '/admin'],
+    ['x-react-router-spa-mode', 'yes'],
   ];
   for (const [name, value] of bypasses) {
     test(`${name} is another request: neither from the cache nor into it`, async (t) => {
@@ -62,6 +71,17 @@ suite('a field by which an application answers something else', () => {
     ['rsc', '1'],
     ['x-middleware-prefetch', '1'],
     ['sec-purpose', 'prefetch'],
+    ['x-forward-host', 'evil.example'],
+    ['x-ssl', 'off'],
+    ['cf-visitor', '{"scheme":"http"}'],
+    ['cf-ipcountry', 'XX'],
+    ['cloudfront-viewer-country', 'XX'],
+    ['cloudfront-is-mobile-viewer', 'true'],
+    ['x-wap-profile', 'http://evil.example/uaprof.xml'],
+    ['x-operamini-phone-ua', 'Nokia'],
+    ['prefer', 'return=minimal'],
+    ['x-locale', 'xx'],
+    ['x-debug', '1'],
   ];
   for (const [name, value] of variants) {
     test(`${name} is a variant: its answer is for requests with the same value`, async (t) => {
@@ -98,6 +118,60 @@ suite('a field by which an application answers something else', () => {
       assert.doesNotMatch(JSON.stringify(requests.at(-1)?.headers), /evil/);
     });
   }
+
+  const addresses = [
+    ...['client-ip', 'true-client-ip', 'x-client-ip', 'cf-connecting-ip', 'fastly-client-ip'],
+    ...['x-cluster-client-ip', 'x-original-forwarded-for', 'remote-addr', 'x-remote-ip'],
+  ];
+  for (const name of addresses) {
+    test(`${name} with an address that the client does not have reaches no source`, async (t) => {
+      const { ask, requests } = await startRig(t, answeringBy(name), { enginedata: application });
+      for (const value of [
+        '203.0.113.9',
+        '192.0.2.7, 203.0.113.9',
+        '192.0.2.7:80',
+        'unknown',
+        '',
+      ]) {
+        const path = `/shop/${value}`;
+        assert.equal((await ask({ path, fields: { [name]: value } })).text, 'page undefined');
+        assert.equal((await ask({ path })).cache, 'hit', value);
+        assert.equal(requests.at(-1)?.headers[name], undefined);
+      }
+    });
+  }
+
+  test('an address that the client has reaches the source, as X-Forwarded-For', async (t) => {
+    const { ask, requests } = await startRig(t, answeringBy('cf-connecting-ip'), {
+      enginedata: application,
+    });
+    await ask({ fields: { 'cf-connecting-ip': '192.0.2.7', 'x-client-ip': '::ffff:192.0.2.7' } });
+    const { headers } = requests[0] ?? {};
+    assert.equal(headers?.['cf-connecting-ip'], '192.0.2.7');
+    assert.equal(headers['x-forwarded-for'], '192.0.2.7');
+  });
+
+  test('an address that `pass` lets through is for its client alone, unless it is true', async (t) => {
+    const { ask } = await startRig(t, answeringBy('client-ip'), {
+      enginedata: { pass: ['client-ip'] },
+    });
+    for (const [value, cache] of [
+      ['203.0.113.9', 'bypass'],
+      ['192.0.2.7', 'uri-miss'],
+      ['203.0.113.9', 'bypass'],
+      ['192.0.2.7', 'hit'],
+    ] as const) {
+      const got = await ask({ fields: { 'client-ip': value } });
+      assert.deepEqual([got.text, got.cache], [`page ${value}`, cache]);
+    }
+  });
+
+  test('numbers that load balancers give each request change nothing', async (t) => {
+    const { ask } = await startRig(t, answeringBy('x-none'), { enginedata: application });
+    await ask({ fields: { 'x-amzn-trace-id': 'Root=1' } });
+    const fields = { 'x-amzn-trace-id': 'Root=2', 'x-amz-cf-id': 'a', 'cf-ray': 'b' };
+    assert.equal((await ask({ fields })).cache, 'hit');
+  });
 
   test('counts in each spelling that `pass` lets through', async (t) => {
     const { ask } = await startRig(t, answeringBy('x_method_override'), {

@@ -106,12 +106,32 @@ const http1: readonly Row[] = [
     first: `${head('1.1', chunked)}${hex}\r\n${part}\r\n`,
     then,
   })),
+  // RFC 9112 §6.1, §6.3 and §7: a coding that is not `chunked` alone was not requested, and where
+  // such content ends is a guess.
+  ...['xchunked', 'identity', 'chunked, chunked', 'gzip, chunked', 'chunked, gzip', 'gzip', ''].map(
+    (coding): Row => ({
+      name: `Transfer-Encoding: ${coding}`,
+      first: `${head('1.1', `Transfer-Encoding: ${coding}`)}${hex}\r\n${part}\r\n0\r\n\r\n`,
+      then: fin,
+    }),
+  ),
+  {
+    name: 'Transfer-Encoding twice',
+    first: `${head('1.1', chunked, chunked)}${hex}\r\n${part}\r\n0\r\n\r\n`,
+    then: fin,
+  },
+  {
+    name: 'HTTP/1.0, Transfer-Encoding: identity',
+    first: `${head('1.0', 'Transfer-Encoding: identity')}${part}`,
+    then: fin,
+  },
 ];
 
 /** A source of HTTP/2: `end` is what it does after the head and the first part. */
 interface Http2Row {
   readonly name: string;
   readonly contentLength?: number;
+  readonly coding?: string;
   readonly end: (stream: number) => readonly (Buffer | 'FIN' | 'reset')[];
   readonly whole?: string;
 }
@@ -182,6 +202,11 @@ const http2: readonly Http2Row[] = [
     contentLength: 3 * part.length,
     end: (id) => [frame('HEADERS', END_STREAM | END_HEADERS, id, fieldBlock([['x-after', '1']]))],
   },
+  ...['chunked', 'xchunked', 'identity'].map((coding) => ({
+    name: `transfer-encoding: ${coding} (RFC 9113 §8.2.2)`,
+    coding,
+    end: (id: number) => [data(id, END_STREAM)],
+  })),
   {
     name: 'END_STREAM behind the content-length',
     contentLength: part.length + 1,
@@ -217,6 +242,7 @@ suite('what a visitor gets, and the cache stores, when a source ends', () => {
           ['cache-control', 'max-age=600'],
         ] as const),
         ...(size === undefined ? [] : [['content-length', String(size)] as const]),
+        ...(row?.coding === undefined ? [] : [['transfer-encoding', row.coding] as const]),
       ];
       socket.write(frame('HEADERS', END_HEADERS, stream, fieldBlock(fields)));
       socket.write(data(stream));

@@ -17,6 +17,7 @@ import type { Report } from '../../../src/modules/webhooks/reports.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';
 import { testTasks } from '../../core/background/test-tasks.ts';
 import { commit } from '../../core/log/scratch.ts';
+import { deliveriesPart } from '../../../src/modules/webhooks/log/delivery-log.ts';
 
 /** Milliseconds. */
 export const hourMs = 3_600_000;
@@ -136,7 +137,7 @@ export async function startDeliverer(
       // A change that changes no hook: it applies after all changes before it.
       const data = { name: String(Math.random()) };
       const [change] = await commit(store, { family: 'webhook', id, action: 'edit', data });
-      await store.deliveries.waitUntilApplied(change?.seq ?? 0);
+      await store.part(deliveriesPart).waitUntilApplied(change?.seq ?? 0);
     },
   };
   if (store.hooksStamp() === undefined) {

@@ -22,16 +22,17 @@ import {
   followerSessions,
   loggedSessions,
 } from '../../../modules/console/sessions/session-store.ts';
-import { type Documents, createDocuments } from '../../../modules/docs/documents.ts';
-import type { DocumentParts } from '../../../modules/docs/openapi.ts';
 import { createDisk, privatePathsOf } from '../../../modules/files/disk.ts';
 import { type HostClient, createHostClient } from '../../../modules/hosts/host-client.ts';
 import { type Login, createLogin } from '../../../modules/login/login.ts';
 import type { SourceDiallers } from '../../../modules/proxy/source-diallers.ts';
 import { createRates } from '../../../modules/rates/rates.ts';
 import { type Visitors, createVisitors } from '../../../modules/visitors/visitor.ts';
-import { type DeliveryAttempt, createAttempt } from '../../../modules/webhooks/attempt.ts';
-import type { EventTypes } from '../../../modules/webhooks/event-types.ts';
+import {
+  type DeliveryAttempt,
+  createAttempt,
+  tracedAttempt,
+} from '../../../modules/webhooks/attempt.ts';
 import {
   composeFieldsAndLines,
   composeIndexPages,
@@ -45,9 +46,11 @@ import {
   composeOperations,
   composeParts,
   composeRows,
+  definitionsOf,
   executeParts,
 } from './operations.ts';
-import { composeSourceAccess, composeTracing } from './transport.ts';
+import { composeSourceAccess } from './transport.ts';
+import { loginSessionsPart } from '../../../modules/login/stored-sessions.ts';
 
 /** Everything that depends on one configuration; a reload replaces and closes it. */
 export interface AppInstance {
@@ -67,10 +70,13 @@ export interface AppInstance {
 /** Creates the immutable instance that answers requests with a configuration. */
 export function compose(config: Config, context: AppContext): AppInstance {
   const { store, version, callers, content } = context;
+  const definitions = definitionsOf(context.modules);
   const { publicFiles, ownFiles, consoleFiles, rules, compressors } = content;
   const disk = createDisk({ ...filesOf(config), compressors, now });
-  const tracing = composeTracing(config, context);
-  const access = composeSourceAccess(config, context, tracing.dialler);
+  const provided = context.modules.provision(config);
+  const { tracing } = provided.offers;
+  const traced = (given: Dialler): Dialler => tracing?.dialler(given) ?? given;
+  const access = composeSourceAccess(config, context, traced);
   const { dialler, diallers, checks } = access;
   const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
   const { login, visitors } = composeVisitors(config, context, diallers);
@@ -86,17 +92,20 @@ export function compose(config: Config, context: AppContext): AppInstance {
     ...composeDraftParts(config, context, { siteParts, access, hosts }),
     ...{ authenticate, parts: () => parts },
   });
-  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
+  const fieldsAndLines = composeFieldsAndLines(config, siteParts);
+  const { responseHeaders: pageHeaders } = fieldsAndLines;
+  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts, pageHeaders };
   const parts = composeParts(config, context, given);
-  const operations = composeOperations(config, hosts, parts);
+  Object.assign(provided.offers, { eventTypes: parts.eventTypes });
+  const operations = composeOperations(config, { hosts, definitions }, parts);
   const parameters = {
     ...executeParts(config, store, callers),
     inDraft: (...asked: Parameters<typeof drafts.operation>) => drafts.operation(...asked),
   };
-  const execute = tracing.execute(createExecute(operations, parameters));
-  const hookDialler = tracing.dialler(
-    createDialler({ ...config.webhook, via: context.ownNames.ofLog }),
-  );
+  const run = createExecute(operations, parameters);
+  const execute = tracing?.execute(run) ?? run;
+  const hookDialler = traced(createDialler({ ...config.webhook, via: context.ownNames.ofLog }));
+  const attempt = hookAttempt(config, hookDialler, version);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
@@ -106,7 +115,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       },
       period: () => rules.period(),
       isOwnRequest: context.ownNames.isIn,
-      ...{ execute, authenticate, visitors, login, tracer: tracing.tracer },
+      ...{ execute, authenticate, visitors, login, tracer: tracing?.tracer },
       requireUnrevoked: (caller) => {
         requireUnrevoked(sessions, caller, now);
         if (caller.keyId !== undefined) callers.keyUses.note(caller.keyId);
@@ -114,19 +123,19 @@ export function compose(config: Config, context: AppContext): AppInstance {
       callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
       metricsText: context.state.metricsText,
-      ...composeFieldsAndLines(config, siteParts),
-      ...{ publicAnswers, indexPages: composeIndexPages(config, content) },
+      ...fieldsAndLines,
+      ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
       ...{ previews: drafts.previews, rates, assets: composeUploads(store, content) },
-      documents: composeDocuments(config, { operations, version, eventTypes: parts.eventTypes }),
+      paths: provided.paths,
     },
-    attempt: tracing.attempt(hookAttempt(config, hookDialler, version)),
+    attempt: tracing === undefined ? attempt : tracedAttempt(attempt, tracing.tracer),
     hosts,
     memory: () => [disk.memory(), publicAnswers.memory()],
     async close() {
       checks.close();
       await disk.close();
       await Promise.all([diallers.close(), hookDialler.close(), visitors.close()]);
-      await tracing.close();
+      await provided.close();
     },
     cut: () => {
       checks.close();
@@ -163,22 +172,6 @@ function composeAuthenticate(
     keyUses.note(id);
   };
   return createAuthenticate({ keys, anonymous, keyRate, wrongKeys, used, now });
-}
-
-/** The documents of the API. */
-function composeDocuments(
-  { server: { base, publicUrl }, auth: { anonymous } }: Config,
-  {
-    eventTypes,
-    ...parts
-  }: Pick<DocumentParts, 'operations' | 'version'> & { readonly eventTypes: EventTypes },
-): Documents {
-  return createDocuments({
-    ...parts,
-    ...{ base, publicUrl, anonymous },
-    // Tables come and go, and the documents are made once.
-    eventTypes: () => eventTypes.list().filter(({ source }) => source !== 'table'),
-  });
 }
 
 /** Tells long connections when the key or the session of their caller ends. */
@@ -224,7 +217,7 @@ function composeLogin(
   const providers = loginProviders(config);
   if (providers.length === 0) return undefined;
   return createLogin({
-    ...{ providers, base: config.server.base, store: store.loginSessions },
+    ...{ providers, base: config.server.base, store: store.part(loginSessionsPart) },
     dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
     ...{ newId, now, log },
   });

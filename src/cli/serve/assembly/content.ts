@@ -11,6 +11,7 @@ import { openPasswordFile } from '../../../modules/access/password-hash.ts';
 import { openLinkKeys } from '../../../modules/access/signed-links.ts';
 import { createAssetReader, writeAssetTable } from '../../../modules/assets/asset.ts';
 import { type IndexPages, createIndexPages } from '../../../modules/console/index-pages.ts';
+import { docs } from '../../../modules/docs/module.ts';
 import type { Disk } from '../../../modules/files/disk.ts';
 import {
   type HeaderRule,
@@ -164,7 +165,7 @@ function newNonce(): string {
 /** The pages at the service's own addresses that lead to the others. */
 export function composeIndexPages(
   config: Config,
-  { publicFiles, consoleFiles }: ContentContext,
+  { modules, content: { publicFiles, consoleFiles } }: Pick<AppContext, 'content' | 'modules'>,
 ): IndexPages {
   const { console, base } = config.server;
   const consoleAt = console === 'yes' ? `${base}/svc1/console/` : `${console}${base}/svc1/console/`;
@@ -173,6 +174,7 @@ export function composeIndexPages(
     base,
     engines: config.engines,
     publicFiles,
+    hasDocs: modules.sharedOf(docs).size > 0,
     console: hasNone ? undefined : consoleAt,
   });
 }

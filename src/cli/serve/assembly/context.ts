@@ -32,13 +32,14 @@ import type { ServerPlaces } from '../../../core/outbound/server-places.ts';
 import type { SourceStatistics } from '../../../modules/proxy/source-statistics.ts';
 import type { RenderedPages } from '../../../modules/rendering/rendered-pages.ts';
 import type { RuleCache } from '../../../modules/rules/rule-cache.ts';
-import type { SpanCounts } from '../../../modules/telemetry/span-queue.ts';
 import type { OwnNames } from '../../../core/outbound/own-names.ts';
+import type { OpenModules } from '../../../core/loader.ts';
 import type { Emit } from '../../../core/log/events/emit.ts';
 import type { Store } from '../../../core/log/store.ts';
 
 /** What lives as long as the process and does not depend on the configuration. */
 export interface AppContext {
+  readonly modules: OpenModules;
   readonly store: Store;
   readonly logs: Logs;
   readonly version: string;
@@ -100,8 +101,6 @@ interface StateContext {
   readonly status: () => ConfigurationState;
   readonly metricsText: () => Promise<string>;
   readonly gatherMetrics: GatherMetrics;
-  /** The spans for the collector of `[telemetry]`. */
-  readonly spans: SpanCounts;
   readonly certificates: () => Promise<readonly CertificateState[]>;
   readonly memory: () => MemoryUse;
   readonly hostStates: () => readonly TableHostState[];

@@ -3,13 +3,17 @@ import { createAssetReader } from '../../../modules/assets/asset.ts';
 import type { Authenticate } from '../../../core/operations/keys/authenticate.ts';
 import { openDraftSeen } from '../../../modules/drafts/bounds.ts';
 import type { Execute } from '../../../core/operations/execute.ts';
-import { bindOperations, type Operation } from '../../../core/operations/operation.ts';
+import {
+  type Operation,
+  type OperationDefinition,
+  bindOperations,
+} from '../../../core/operations/operation.ts';
 import {
   createPageRows,
   createPastRows,
   createRowsFor,
 } from '../../../modules/rendering/page-rows.ts';
-import { operations as definitions, type OperationParts } from '../../../modules.ts';
+import type { OperationParts } from '../../../modules.ts';
 import { createPreviewTrust } from '../../../modules/drafts/preview-trust.ts';
 import { previewedDraft } from '../../../modules/drafts/operations/previews.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
@@ -58,6 +62,8 @@ export interface DraftsParts {
   /** The parts of the live site, without caches that a draft could fill. */
   readonly site: SiteParts;
   readonly rendered: () => RenderedPages;
+  /** The operations of all modules. */
+  readonly definitions: readonly OperationDefinition<OperationParts>[];
   readonly withHosts: (bound: readonly Operation[], parts: OperationParts) => readonly Operation[];
 }
 
@@ -73,8 +79,6 @@ interface DraftInstance {
  * made the drafts share them.
  */
 const instancesMax = 4;
-
-const inDrafts = definitions.filter((one) => one.inDrafts === true);
 
 /**
  * Makes the operations of drafts: those of the live state, with a store that has the draft on top,
@@ -138,6 +142,7 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
     importInThread: (request) => importInThread({ ...request, draft: draft.id }),
     batchInThread: (request) => batchInThread({ ...request, draft: draft.id }),
   };
+  const inDrafts = given.definitions.filter((one) => one.inDrafts === true);
   const bound = given.withHosts(bindOperations(inDrafts, ofDraft), ofDraft);
   const operations = bound.map((one) => refuseHosted(one, store));
   const execute = given.executeOf(operations);

@@ -8,7 +8,11 @@ import { batchSettings } from '../../../modules/batch/batch-parts.ts';
 import { variantWidths } from '../../../modules/assets/limits.ts';
 import type { Authenticate } from '../../../core/operations/keys/authenticate.ts';
 import { queueRows } from '../../../modules/nodes/operations/taken-rows.ts';
-import { bindOperations, type Operation } from '../../../core/operations/operation.ts';
+import {
+  type Operation,
+  type OperationDefinition,
+  bindOperations,
+} from '../../../core/operations/operation.ts';
 import { withDataHosts } from '../../../modules/hosts/hosted-rows.ts';
 import {
   createPageRows,
@@ -16,7 +20,8 @@ import {
   createRowsFor,
 } from '../../../modules/rendering/page-rows.ts';
 import { createNodeStatus, createWebhookState } from '../../../modules/status/server-status.ts';
-import { operations as definitions, type OperationParts } from '../../../modules.ts';
+import type { OpenModules } from '../../../core/loader.ts';
+import type { OperationParts } from '../../../modules.ts';
 import { namesOrigin, type Config } from '../../../core/config/config.ts';
 import type { HostClient } from '../../../modules/hosts/host-client.ts';
 import { newId, now } from '../../../core/values/clock.ts';
@@ -42,6 +47,7 @@ import type { AppContext, CallerContext } from './context.ts';
 import type { Drafts, DraftsParts } from './drafts.ts';
 import type { SourceAccess } from './transport.ts';
 import type { ClientAddress } from '../../../core/values/network/peer.ts';
+import { rowLogPart } from '../../../modules/nodes/log/open-row-log.ts';
 
 /** The names of all engines: the built-in ones and those of the configuration. */
 export function engineNames(config: Config): ReadonlySet<string> {
@@ -62,7 +68,7 @@ export function composeParts(
     ...given
   }: Pick<
     OperationParts,
-    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login'
+    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login' | 'pageHeaders'
   > & {
     readonly visitors: Visitors;
     readonly drafts: Drafts;
@@ -154,10 +160,23 @@ function schemaOf({ tables }: Config, store: Store, name: string): JsonObject | 
   return schema ?? tables.find((table) => table.name === name)?.definition.schema;
 }
 
+/** The operations of all modules; the parts of a module are what its operations need. */
+export function definitionsOf(
+  modules: OpenModules,
+): readonly OperationDefinition<OperationParts>[] {
+  return modules.operations as readonly OperationDefinition<unknown>[];
+}
+
 /** The operations with the parts that they need. */
 export function composeOperations(
   config: Config,
-  hosts: HostClient,
+  {
+    hosts,
+    definitions,
+  }: {
+    readonly hosts: HostClient;
+    readonly definitions: readonly OperationDefinition<OperationParts>[];
+  },
   parts: OperationParts,
 ): readonly Operation[] {
   const bound = bindOperations(definitions, parts).map((one) =>
@@ -189,7 +208,7 @@ export function executeParts(
 ): ExecuteParts {
   return {
     keyRates,
-    generation: () => store.rowLog.identity().generation,
+    generation: () => store.part(rowLogPart).identity().generation,
     passOn: composePassOn(config, store),
     passedTool: (name, call) => passedTool({ store, now }, name, call),
     goesToOutbox: (name, { keyId }) => {
@@ -252,13 +271,14 @@ export function composeDraftParts(
   const { bodyBytesMax } = config.fetch;
   const fetch = createFetcher({
     ...{ diallers, health, names, checks, bodyBytesMax, statistics, places },
-    via: context.ownNames.ofNode,
+    via: context.ownNames,
   });
   const direct = withUsers(withOwnFields(withCompression(fetch, content.compressors.responses)));
   return {
     store,
     site: { ...siteParts, fetch: direct },
     rendered: content.newRenderedPages,
+    definitions: definitionsOf(context.modules),
     executeOf: (operations) => createExecute(operations, { keyRates: callers.keyRates }),
     withHosts: (bound, parts) => withHosts(config, hosts, bound, parts),
   };

@@ -1,4 +1,3 @@
-import { servicePaths } from './service-paths.ts';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type {
@@ -17,6 +16,8 @@ import {
   TokenBuckets,
   type TokenCounter,
 } from '../../../core/fair/token-buckets.ts';
+import { OpenModules } from '../../../core/loader.ts';
+import type { Emit } from '../../../core/log/events/emit.ts';
 import type { Notice, Notices } from '../../../core/log/shared/entry.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { createWrongKeys } from '../../../core/operations/keys/authenticate.ts';
@@ -24,7 +25,8 @@ import { createKeyRates } from '../../../core/operations/keys/key-rates.ts';
 import { ServerMetrics } from '../../../core/pipeline/record/server-metrics.ts';
 import { type Log, type Logs, silentLog } from '../../../core/report/log.ts';
 import { type MemoryUse, memoryMetrics, memoryUse } from '../../../core/report/memory-use.ts';
-import type { Metric } from '../../../core/report/metrics.ts';
+import type { GatherMetrics, Metric } from '../../../core/report/metrics.ts';
+import { modules } from '../../../modules.ts';
 import { type PortOptions, type Server, startServer } from '../../../core/server/server.ts';
 import { TicketKey } from '../../../core/server/tls/ticket-key.ts';
 import { type OwnNames, ownNamesOf } from '../../../core/outbound/own-names.ts';
@@ -83,7 +85,6 @@ import { indexBuilding } from '../../../modules/tables/log/index-build.ts';
 import { writeConfiguredTables } from '../../../modules/tables/operations/configured-tables.ts';
 import { type RowChecks, createRowChecks } from '../../../modules/tables/operations/row-checks.ts';
 import { createAnonymousWrites } from '../../../modules/tables/rows/anonymous-writes.ts';
-import { SpanCounts } from '../../../modules/telemetry/span-queue.ts';
 import { RequestVisits } from '../../../modules/visits/request-visits.ts';
 import { VisitDatabase } from '../../../modules/visits/visit-database.ts';
 import type { Deliverer } from '../../../modules/webhooks/deliverer.ts';
@@ -92,6 +93,7 @@ import { backgroundTasks, createDeliverer, emitFor } from './background.ts';
 import { type AppInstance, compose } from './compose.ts';
 import type { AppContext, CallerContext, ContentContext, SourceContext } from './context.ts';
 import { hostKeyFiles } from './operations.ts';
+import { rowLogPart } from '../../../modules/nodes/log/open-row-log.ts';
 
 /** How long attempts in flight may last after another process has replaced this one. */
 const deliveryHandOverMs = 10_000;
@@ -150,11 +152,20 @@ export async function startServing(
   logs: Logs,
   given: ServingOptions,
 ): Promise<RunningServer> {
-  const publicFiles = await loadPublicFiles(publicFolder, given.docsFolder);
+  const publicFiles = await loadPublicFiles(publicFolder);
   const consoleFiles = await loadConsoleFiles(join(publicFolder, 'console'));
   const rendering = await loadRendering(publicFiles);
   const files = { publicFiles, consoleFiles, rendering };
-  const running = new ServingProcess({ config, logs, ...files, ...given });
+  const { store } = given;
+  const emit = emitFor(config, logs, store);
+  let running: ServingProcess | undefined = undefined;
+  const opened = await OpenModules.open(modules, {
+    ...{ store, emit, version, newId, now, log: logs.log, random: Math.random },
+    folders: { public: publicFolder, docs: given.docsFolder ?? join(publicFolder, 'docs') },
+    config: () => running?.config ?? config,
+    gatherMetrics: async () => (await running?.gather()) ?? [],
+  });
+  running = new ServingProcess({ config, logs, emit, modules: opened, ...files, ...given });
   try {
     await running.listen(given);
     await given.notices?.applyBy((notice) => running.apply(notice));
@@ -176,10 +187,7 @@ function tokensOf(elsewhere: TakeToken | undefined): Omit<CallerContext['rates']
 
 /** The names of the server in the requests that it sends. */
 function namesInVia({ node }: Config, store: Store): OwnNames {
-  return ownNamesOf({
-    ...{ log: store.rowLog.identity().id, node: node.name },
-    isRule: (id) => store.rule(id) !== undefined,
-  });
+  return ownNamesOf({ log: store.part(rowLogPart).identity().id, node: node.name });
 }
 
 /** Makes the function that makes rendered pages, each with a cache of its own. */
@@ -232,7 +240,6 @@ class ServingProcess implements RunningServer {
   readonly #deliverer: Deliverer;
   readonly #rowChecks: RowChecks;
   readonly #rateCounts = new RateCounts();
-  readonly #spans: SpanCounts;
   /** The definitions of tables that reloads write. */
   #tableWrites: Promise<void> = Promise.resolve();
   readonly #hosts: TableHosts;
@@ -253,6 +260,8 @@ class ServingProcess implements RunningServer {
     publicFiles,
     rendering,
     consoleFiles,
+    modules,
+    emit,
     isPrimary,
     gather,
     accessPeers: peers,
@@ -266,9 +275,10 @@ class ServingProcess implements RunningServer {
     readonly publicFiles: PublicFiles;
     readonly rendering: Rendering;
     readonly consoleFiles: ConsoleFiles;
+    readonly modules: OpenModules;
+    readonly emit: Emit;
   }) {
     this.#isPrimary = isPrimary;
-    this.#spans = new SpanCounts({ log: logs.log, now });
     this.#hasFastPath = hasFastPath;
     this.#metrics = new ServerMetrics({ store, gather, tasks, server: () => this.#server });
     this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
@@ -283,8 +293,7 @@ class ServingProcess implements RunningServer {
     const thread = this.#templates;
     const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
     this.#context = {
-      ...{ store, logs, version, tasks },
-      emit: emitFor(config, logs, store),
+      ...{ store, logs, version, tasks, modules, emit },
       ownNames: namesInVia(config, store),
       content: {
         ...{ publicFiles, consoleFiles, compressors },
@@ -326,9 +335,18 @@ class ServingProcess implements RunningServer {
       memory: () => this.#memory(),
       hostStates: () => this.#hosts.states(),
       rowChecks: () => this.#rowChecks.progress(),
-      spans: this.#spans,
       tasks: () => this.#metrics.tasks(),
     };
+  }
+
+  /** The configuration in use. */
+  get config(): Config {
+    return this.#instance.serving.config;
+  }
+
+  /** The metrics of all processes of the server. */
+  gather(): ReturnType<GatherMetrics> {
+    return this.#metrics.gather();
   }
 
   get addresses(): readonly string[] {
@@ -352,7 +370,6 @@ class ServingProcess implements RunningServer {
     this.#tls = tls;
     this.#server = await startServer(
       {
-        paths: servicePaths,
         serving: () => this.#instance.serving,
         tls,
         log,
@@ -404,6 +421,7 @@ class ServingProcess implements RunningServer {
       node.central === undefined ? [this.#rowChecks.task, this.#hosts.task, drafts] : [];
     return [
       ...ownLogTasks,
+      ...this.#context.modules.tasks(),
       indexBuilding({ store, log }),
       ...(missing === undefined ? [] : [assetFollowing({ files, missing, store, log })]),
       assetKeeping({
@@ -505,6 +523,7 @@ class ServingProcess implements RunningServer {
     await this.#templates.close();
     this.#context.content.compressors.pages.close();
     await this.#answers.close();
+    await this.#context.modules.close();
     this.#context.logs.access.flush();
     return cut;
   }
@@ -520,8 +539,9 @@ class ServingProcess implements RunningServer {
 
   #addMetrics(): void {
     this.#metrics.add(() => this.#deliverer.metrics());
+    this.#metrics.add(() => this.#context.modules.reports().flatMap(({ metrics = [] }) => metrics));
     this.#metrics.add(() => this.#context.tasks.metrics());
-    this.#metrics.add(() => [...this.#rateCounts.metrics(), ...this.#spans.metrics()]);
+    this.#metrics.add(() => this.#rateCounts.metrics());
     this.#metrics.add(() => [...this.#answers.metrics(), ...this.#visits.metrics()]);
     this.#metrics.add(() => this.#requestVisits.metrics());
     this.#metrics.add(() => [
@@ -572,6 +592,7 @@ class ServingProcess implements RunningServer {
       this.#answers.memory(),
       compressors.responses.memory(),
       ...rules.memory(),
+      ...this.#context.modules.reports().flatMap(({ memory = [] }) => memory),
       store.memory(),
     ]);
   }

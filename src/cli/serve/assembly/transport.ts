@@ -1,8 +1,6 @@
 import type { Config } from '../../../core/config/config.ts';
-import type { Execute } from '../../../core/operations/execute.ts';
 import { type Dialler, createDialler } from '../../../core/outbound/dialler.ts';
 import { createLookup } from '../../../core/outbound/dns-lookup.ts';
-import type { Tracer } from '../../../core/report/trace.ts';
 import { newId, now } from '../../../core/values/clock.ts';
 import { cachedFetch } from '../../../modules/cache/cached-fetch.ts';
 import {
@@ -19,23 +17,8 @@ import {
   createSourceDiallers,
 } from '../../../modules/proxy/source-diallers.ts';
 import { SourceNames, createServiceLookup } from '../../../modules/proxy/source-names.ts';
-import { openTelemetry } from '../../../modules/telemetry/telemetry.ts';
-import {
-  tracedAttempt,
-  tracedDialler,
-  tracedExecute,
-} from '../../../modules/telemetry/traced-calls.ts';
 import { identityFieldsOf } from '../../../modules/visitors/visitor.ts';
-import type { DeliveryAttempt } from '../../../modules/webhooks/attempt.ts';
 import type { AppContext } from './context.ts';
-
-const noTracing: Tracing = {
-  tracer: undefined,
-  dialler: (given) => given,
-  execute: (given) => given,
-  attempt: (given) => given,
-  close: () => Promise.resolve(),
-};
 
 /** Requests to other servers, and the checks of those. */
 export interface SourceAccess {
@@ -68,12 +51,11 @@ export function composeFetch(
     sources,
     content: { compressors },
     emit,
-    ownNames,
+    ownNames: via,
   }: Pick<AppContext, 'sources' | 'content' | 'emit' | 'ownNames'>,
   { diallers, names, checks }: SourceAccess,
 ): Fetcher {
   const { answers, health, statistics, places } = sources;
-  const { ofNode: via } = ownNames;
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = withFailureEvents(
     createFetcher({
@@ -86,33 +68,4 @@ export function composeFetch(
   const parts = { fetch, answers, now, newId, via, identityFields };
   const cached = cacheBytesMax === 0 ? fetch : cachedFetch(parts);
   return withUsers(withOwnFields(withCompression(cached, compressors.responses)));
-}
-
-/** The traces of a configuration; without any, each part stays as it is given. */
-interface Tracing {
-  /** Undefined without `[telemetry]`. */
-  readonly tracer: Tracer | undefined;
-  readonly dialler: (given: Dialler) => Dialler;
-  readonly execute: (given: Execute) => Execute;
-  readonly attempt: (given: DeliveryAttempt) => DeliveryAttempt;
-  readonly close: () => Promise<void>;
-}
-
-/** Begins traces, if the configuration names a collector. Without one, nothing of it is loaded. */
-export function composeTracing(
-  { telemetry: settings }: Config,
-  { version, state }: Pick<AppContext, 'version' | 'state'>,
-): Tracing {
-  const { endpoint, headers = {}, ...others } = settings;
-  if (endpoint === undefined) return noTracing;
-  const given = { counts: state.spans, version, random: Math.random };
-  const telemetry = openTelemetry({ ...others, endpoint, headers }, given);
-  const { tracer } = telemetry;
-  return {
-    tracer,
-    dialler: tracedDialler,
-    execute: (execute) => tracedExecute(execute, tracer),
-    attempt: (attempt) => tracedAttempt(attempt, tracer),
-    close: () => telemetry.close(),
-  };
 }

@@ -14,6 +14,25 @@ import { splitList, tokenSource, unquote, valueSource } from '../syntax.ts';
 /** Hops that the server reads of a Forwarded or X-Forwarded-For field: the last ones. */
 const forwardedHopsMax = 32;
 
+/**
+ * Fields besides Forwarded and X-Forwarded-* in which proxies and CDNs name the address of the
+ * client, and which applications and frameworks believe, by lower-case name.
+ */
+export const addressFields: ReadonlySet<string> = new Set(
+  [
+    `client-ip clientip client-address clientaddress http-client-ip x-client-ip x-clientip`,
+    `true-client-ip x-true-client-ip cf-connecting-ip cf-connecting-ipv6 cf-pseudo-ipv4`,
+    `fastly-client-ip fly-client-ip do-connecting-ip incap-client-ip x-sucuri-clientip`,
+    `x-cluster-client-ip x-nf-client-connection-ip x-azure-clientip x-azure-socketip`,
+    `x-appengine-user-ip x-appengine-remote-addr x-envoy-external-address cdn-src-ip`,
+    `ali-cdn-real-ip cloudfront-viewer-address x-vercel-forwarded-for x-vercel-proxied-for`,
+    `real-ip xxx-real-ip x-ip x-user-ip x-originating-ip x-wap-network-client-ip`,
+    `remote-ip remote-addr remote-host x-remote-ip x-remote-addr x-remote-host pc-remote-addr`,
+    `x-original-remote-addr x-original-forwarded-for x-originally-forwarded-for x-forwarded`,
+    `forwarded-for forwarded-for-ip x-forward-for x-forwarder-for x-orig-client x-coming-from`,
+  ].flatMap((names) => names.split(' ')),
+);
+
 /** The client of a request: its address, and the scheme and authority of its request. */
 interface Client {
   readonly address: ClientAddress;

@@ -27,7 +27,6 @@ import { type ServicePath, type ServiceRequest, methodReply } from './service-pa
  */
 export async function answerService(
   serving: Serving,
-  paths: readonly ServicePath[],
   request: Omit<ServiceRequest, 'identify'>,
 ): Promise<{ readonly reply: Reply; readonly caller: Caller | undefined }> {
   const { path, exchange, incoming, fail } = request;
@@ -42,10 +41,11 @@ export async function answerService(
     if (operation === undefined) {
       const identify = (): Caller => (caller = authenticateRequest(serving, incoming));
       const asked = { ...request, identify };
-      for (const answer of [...paths, healthPath, websocketPath, metricsPath]) {
-        const reply = answer(serving, asked);
-        if (reply !== undefined) return { reply: await reply, caller };
-      }
+      // Serving cannot name their type: a request is accepted by a Serving.
+      const paths = serving.paths as ReadonlyMap<string, ServicePath>;
+      const answer = paths.get(firstSegment(path)) ?? ownPaths.get(path) ?? paths.get('*');
+      const reply = answer?.(serving, asked);
+      if (reply !== undefined) return { reply: await reply, caller };
     }
     if (name === undefined) throw new Failure('not_found', `There is nothing at ${target.path}.`);
     caller = authenticateRequest(serving, incoming);
@@ -119,18 +119,15 @@ function plainReply(contentType: string, text: string): Reply {
 
 const healthReply = plainReply('application/json', '{"status":"ok"}');
 
-const healthPath: ServicePath = (_serving, { path, exchange }) =>
-  path === '/health' ? (methodReply(exchange) ?? healthReply) : undefined;
+const healthPath: ServicePath = (_serving, { exchange }) => methodReply(exchange) ?? healthReply;
 
-const websocketPath: ServicePath = (_serving, { path, exchange }) => {
-  if (path !== '/ws') return undefined;
+const websocketPath: ServicePath = (_serving, { exchange }) => {
   const told = methodReply(exchange);
   if (told !== undefined) return told;
   throw new Failure('invalid', 'This is the address of the websocket: ask for an upgrade.');
 };
 
-const metricsPath: ServicePath = (serving, { path, exchange, incoming, identify }) => {
-  if (path !== '/metrics') return undefined;
+const metricsPath: ServicePath = (serving, { exchange, incoming, identify }) => {
   const told = methodReply(exchange);
   if (told !== undefined) return told;
   if (!isFromLoopback(exchange, incoming, serving.config.server.publicUrl)) {
@@ -138,6 +135,18 @@ const metricsPath: ServicePath = (serving, { path, exchange, incoming, identify 
   }
   return serving.metricsText().then((text) => plainReply(metricsType, text));
 };
+
+const ownPaths: ReadonlyMap<string, ServicePath> = new Map([
+  ['/health', healthPath],
+  ['/ws', websocketPath],
+  ['/metrics', metricsPath],
+]);
+
+/** The segment of a path that says which module answers: `docs` of `/docs/index.html`. */
+function firstSegment(path: string): string {
+  const end = path.indexOf('/', 1);
+  return path.slice(1, end === -1 ? undefined : end);
+}
 
 /** Adds fields of the operation to the reply of a page, which they replace there. */
 function withFields(reply: Reply, fields: readonly string[]): Reply {

@@ -117,7 +117,7 @@ const keepAliveTimeout = /(?:^|[\s,;])timeout=(\d{1,6})(?:[\s,;]|$)/i;
 /** The fields that decide where content ends, and whether the connection stays open. */
 interface FramingFields {
   contentLength: number | undefined;
-  transferEncoding: string | undefined;
+  transferEncoding: 'chunked' | 'other' | undefined;
   /** Undefined if Connection names neither. */
   connection: 'close' | 'keep-alive' | undefined;
   keepAliveSeconds: number | undefined;
@@ -126,13 +126,14 @@ interface FramingFields {
 /**
  * Parses the head of a response to a request with a method, up to and including the line end of its
  * last field, from latin1 (RFC 9112 §4 to §6). A line may end with LF alone (§2.2). Undefined for
- * folded lines, two lengths, and a length next to a transfer coding; `too_large` for a header
- * section that exceeds the limit.
+ * folded lines, two lengths, and a length next to a transfer coding; `coding` for a
+ * Transfer-Encoding that is not `chunked` alone, as TE has requested no other (§7.4); `too_large`
+ * for a header section that exceeds the limit.
  */
 export function parseResponseHead(
   text: string,
   method: string,
-): ResponseHead | 'too_large' | undefined {
+): ResponseHead | 'coding' | 'too_large' | undefined {
   const [line = '', minor, digits] = statusLine.exec(text) ?? [];
   const status = Number(digits);
   if (line === '') return undefined;
@@ -156,6 +157,7 @@ export function parseResponseHead(
     fields.push(name, value);
     start = lineEnd + 1;
   }
+  if (framing.transferEncoding === 'other') return 'coding';
   const content = contentOf(status, method, framing);
   if (content === undefined) return undefined;
   const { connection, keepAliveSeconds } = framing;
@@ -192,7 +194,9 @@ function readFraming(framing: FramingFields, name: string, value: string): strin
     }
     case 'transfer-encoding'.length: {
       if (name.toLowerCase() !== 'transfer-encoding') return value;
-      framing.transferEncoding = value;
+      const isFirst = framing.transferEncoding === undefined;
+      const isChunked = isFirst && value.toLowerCase() === 'chunked';
+      framing.transferEncoding = isChunked ? 'chunked' : 'other';
       return value;
     }
     default:
@@ -218,15 +222,10 @@ function contentOf(
   // These have no content, whatever length they name.
   const isBare = method === 'HEAD' || status < 200 || status === 204 || status === 304;
   if (isBare) return new SizedContent(0);
-  if (transferEncoding === undefined) {
-    return contentLength === undefined
-      ? new CloseDelimitedContent()
-      : new SizedContent(contentLength);
-  }
-  const last = transferEncoding.slice(transferEncoding.lastIndexOf(',') + 1);
-  return trimOws(last).toLowerCase() === 'chunked'
-    ? new ChunkedContent()
-    : new CloseDelimitedContent();
+  if (transferEncoding !== undefined) return new ChunkedContent();
+  return contentLength === undefined
+    ? new CloseDelimitedContent()
+    : new SizedContent(contentLength);
 }
 
 const headBytesMax = requestLineBytesMax + headerBlockBytesMax;

@@ -11,6 +11,7 @@ import {
   headTooLarge,
   isNotCarried,
   timedOut,
+  unknownCoding,
 } from '../failure.ts';
 import { RequestContent } from '../request-content.ts';
 import { FramedContent } from './framed-content.ts';
@@ -200,6 +201,10 @@ export class Http1Connection implements Control, ConnectionInfo {
       const head = isRead ? parseResponseHead(read.text, this.#method) : read;
       if (!isRead || head === 'too_large') {
         this.#break(headTooLarge());
+        return;
+      }
+      if (head === 'coding') {
+        this.#break(unknownCoding());
         return;
       }
       if (head === undefined || (head.status === 101 && !this.#upgrades)) {

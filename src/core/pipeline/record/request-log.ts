@@ -1,6 +1,5 @@
 import type { AccessLog } from '../../../modules/logs/access-log.ts';
 import type { LiveAccess } from '../../../modules/status/live-access.ts';
-import { endRequestSpan } from '../../../modules/telemetry/request-span.ts';
 import type { RequestPlace, RequestVisits } from '../../../modules/visits/request-visits.ts';
 import type { Reply } from '../../http/reply.ts';
 import { prefetchPurpose } from '../../http/request.ts';
@@ -145,7 +144,7 @@ export class RequestLog {
       traceId: span?.traceId,
     };
     const { serving, nowMs } = moment;
-    if (span !== undefined) endRequestSpan(span, entry, { peer: asked.peer, serving });
+    if (span !== undefined) serving.tracer?.endRequest(span, entry, asked.peer);
     if (!this.#isRead(moment)) return;
     const country = serving.visitors.countryOf(address, claimedCountry);
     this.#parts.visits.add(entry, { place, country, nowMs });

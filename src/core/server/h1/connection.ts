@@ -65,7 +65,7 @@ export class Connection {
   /** Requests that Node's server has read: before the first, it limits the time for one. */
   #parsedRequests = 0;
   /** Resolvers of requests that wait for the response to the request before them. */
-  readonly #waiting = new Set<(isOpen: boolean) => void>();
+  #waiting: Set<(isOpen: boolean) => void> | undefined;
   #scanner: RequestScanner | undefined;
   /** A request for another protocol, whose content has not arrived yet. */
   #switching: IncomingMessage | undefined;
@@ -197,11 +197,12 @@ export class Connection {
     if (!exchange.hasArrived) this.#contentSinceMs = performance.now();
     // While no request waits, answers get no listener for their end.
     if (before?.isSent !== false) return this.#isNext(before, exchange);
-    if (this.#waiting.size + 2 > pipelinedRequestsMax) return 'too_many';
+    const waiting = (this.#waiting ??= new Set());
+    if (waiting.size + 2 > pipelinedRequestsMax) return 'too_many';
     return new Promise((resolve) => {
-      this.#waiting.add(resolve);
+      waiting.add(resolve);
       before.onClose(() => {
-        this.#waiting.delete(resolve);
+        waiting.delete(resolve);
         resolve(this.#isNext(before, exchange));
       });
     });
@@ -295,7 +296,7 @@ export class Connection {
   /** To be called when the connection has closed. */
   close(): void {
     clearTimeout(this.#headTimer);
-    for (const resolve of this.#waiting) resolve(false);
+    for (const resolve of this.#waiting ?? []) resolve(false);
   }
 
   readonly #read = (given: Buffer): void => {

@@ -6,6 +6,7 @@ import { Server as TlsServer } from 'node:tls';
 import { connectionsMax } from '../../config/limits.ts';
 import type { Failure } from '../../values/failure.ts';
 import type { LimitName } from '../../values/limit.ts';
+import type { Peer } from '../../values/network/peer.ts';
 import type { LimitLog } from '../../report/limit-log.ts';
 import { tcpKeepAliveMs } from '../../outbound/limits.ts';
 import { lingerMs } from '../limits.ts';
@@ -80,19 +81,24 @@ export class Connections {
       headMs: waits.headersMs,
     };
     if (isTls) {
-      server.on('connection', (socket: Socket) => {
-        this.#count(socket);
+      // One that is refused gets no session of TLS.
+      server.prependListener('connection', (socket: Socket) => {
+        const peer = this.#count(socket);
+        if (peer === undefined) return;
         this.#underTls.add(socket);
-        socket.once('close', () => {
+        socket.on('close', () => {
+          this.#limiter.remove(peer);
           this.#underTls.delete(socket);
         });
       });
     }
     server.on(event, (socket: Socket) => {
-      if (!isTls && !this.#count(socket)) return;
+      const counted = isTls ? undefined : this.#count(socket);
+      if (!isTls && counted === undefined) return;
       const connection = new Connection(socket, parts);
       this.#open.set(socket, connection);
       socket.on('close', () => {
+        if (counted !== undefined) this.#limiter.remove(counted);
         this.#open.delete(socket);
         connection.close();
       });
@@ -244,20 +250,15 @@ export class Connections {
     if (limit !== undefined) this.passed(limit, socket);
   }
 
-  /** Counts a connection. If there are too many, closes it and returns false. */
-  #count(socket: Socket): boolean {
+  /** Counts a connection and returns its peer. If there are too many, closes it instead. */
+  #count(socket: Socket): Peer | undefined {
     const peer = peerOf(socket);
     const passed = this.#limiter.add(peer);
-    if (passed === undefined) {
-      socket.on('close', () => {
-        this.#limiter.remove(peer);
-      });
-      return true;
-    }
+    if (passed === undefined) return peer;
     if (passed === 'perAddress') this.passed('connections_per_address', socket);
     else this.#parts.passed('connections', peer.address, this.#whyFull());
     socket.destroy();
-    return false;
+    return undefined;
   }
 
   /** Names the reason if file descriptors limit the number of connections. */

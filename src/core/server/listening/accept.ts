@@ -10,7 +10,14 @@ import { tcpBelow } from './node-internals.ts';
 /** How long a proxy may take for the header of the PROXY protocol. */
 const proxyHeaderMs = 5_000;
 
-const peers = new WeakMap<Duplex, Peer>();
+/**
+ * The property of a connection that has its peer. V8 visits each entry of a WeakMap in each
+ * collection of garbage, which costs a connection more than its acceptance.
+ */
+const peerKey = Symbol('peer');
+
+/** A connection, as a listener accepts it. */
+type Accepted = Duplex & { [peerKey]?: Peer };
 
 /** The peer of a connection that no listener has accepted. */
 const stranger: Peer = {
@@ -21,13 +28,13 @@ const stranger: Peer = {
 };
 
 /** Returns the remote side of a connection, or of TLS on it. */
-export function peerOf(socket: Duplex): Peer {
-  const known = peers.get(socket);
+export function peerOf(socket: Accepted): Peer {
+  const known = socket[peerKey];
   if (known !== undefined) return known;
   const below = tcpBelow(socket);
   if (below === undefined) return stranger;
   const peer = { ...peerOf(below), tls: socket as TLSSocket };
-  peers.set(socket, peer);
+  socket[peerKey] = peer;
   return peer;
 }
 
@@ -44,6 +51,13 @@ export function acceptConnections(
   proxies: () => readonly Cidr[],
 ): void {
   const others = server.listeners('connection') as ((socket: Socket) => void)[];
+  const serve = (socket: Socket & Accepted, address: Peer['address']): void => {
+    const local = (): string => localAuthority(socket);
+    socket[peerKey] = { listener, address, local, tls: undefined };
+    for (const other of others) {
+      if (!socket.destroyed) other.call(server, socket);
+    }
+  };
   server.removeAllListeners('connection');
   server.on('connection', (socket: Socket) => {
     const address = listener === 'unix' ? unknownAddress : clientAddress(socket.remoteAddress);
@@ -51,14 +65,13 @@ export function acceptConnections(
       socket.destroy();
       return;
     }
-    const serve = (client: Peer['address']): void => {
-      const local = (): string => localAuthority(socket);
-      peers.set(socket, { listener, address: client, local, tls: undefined });
-      for (const other of others) other.call(server, socket);
-    };
     const from = proxies();
-    if (from.length > 0 && cidrsContain(from, address)) readHeader(socket, address, serve);
-    else serve(address);
+    if (from.length === 0 || !cidrsContain(from, address)) serve(socket, address);
+    else {
+      readHeader(socket, address, (client) => {
+        serve(socket, client);
+      });
+    }
   });
 }
 

@@ -6,6 +6,7 @@ import type { JsonObject } from '../../../core/values/json/json.ts';
 import { headerBlockBytesMax, headerFieldsMax } from '../../../core/http/limits.ts';
 import type { Visitor } from '../../../core/http/visitor.ts';
 import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import type { ResponseHeaders } from '../../headers/response-headers.ts';
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
 import { asOfProperty, timeThen } from '../../../core/operations/records/moment.ts';
 import { defineOperation, type Call } from '../../../core/operations/operation.ts';
@@ -109,11 +110,13 @@ export const getContent = defineOperation({
         }),
       );
       const then = { reply: answer, where, asOf: v.as_of };
-      const reply = await replyInside(parts, then, call.caller).catch((thrown: unknown) => {
+      const made = await replyInside(parts, then, call.caller).catch((thrown: unknown) => {
         const failure = failureFrom(thrown);
         if (failure.code !== 'not_found') throw thrown;
         return parts.notFoundPage(shownSite, failure, request);
       });
+      const page = { ...request, method: 'GET' };
+      const reply = (await parts.pageHeaders?.(made, page)) ?? made;
       const isForAll = previewed === undefined && v.as_of === undefined;
       const isStored = isForAll || call.method === 'POST';
       const shown = isStored ? limited(reply, ends) : notStored(reply);
@@ -123,6 +126,8 @@ export const getContent = defineOperation({
 
 /** The parts that get_content needs. */
 interface ContentParts extends PageParts {
+  /** The fields of the ini file for the answers of pages. */
+  readonly pageHeaders: ResponseHeaders | undefined;
   /** The page that a visitor gets where nothing answers: that of the site, if it has one. */
   readonly notFoundPage: (
     site: SiteAccess,

@@ -7,6 +7,7 @@ import { type AppInstance, compose } from '../../../../src/cli/serve/assembly/co
 import type { ContentContext } from '../../../../src/cli/serve/assembly/context.ts';
 import type { Config } from '../../../../src/core/config/config.ts';
 import { RateCounts, TokenBuckets } from '../../../../src/core/fair/token-buckets.ts';
+import { OpenModules } from '../../../../src/core/loader.ts';
 import { openStore } from '../../../../src/core/log/open.ts';
 import { ownNamesOf } from '../../../../src/core/outbound/own-names.ts';
 import type { Store } from '../../../../src/core/log/store.ts';
@@ -40,7 +41,7 @@ import { createRuleCache } from '../../../../src/modules/rules/rule-cache.ts';
 import { LiveAccess } from '../../../../src/modules/status/live-access.ts';
 import { StateWatcher, stateVersions } from '../../../../src/modules/status/state-watcher.ts';
 import { createAnonymousWrites } from '../../../../src/modules/tables/rows/anonymous-writes.ts';
-import { SpanCounts } from '../../../../src/modules/telemetry/span-queue.ts';
+import { modules } from '../../../../src/modules.ts';
 import { testTasks } from '../../../core/background/test-tasks.ts';
 import { temporaryFolder, writeFiles } from '../../../folder.ts';
 import { readTestConfig, startSite } from '../../../harness.ts';
@@ -48,6 +49,7 @@ import { someVisitor } from '../../../visitor.ts';
 import { asText } from './values.ts';
 import { tableName, tableSchema } from './views.ts';
 import type { Answer, Request, World } from './world.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 /** The system under test: a server, or its operations alone. */
 export interface System {
@@ -85,7 +87,16 @@ export async function inProcess(t: Parameters<OpenSystem>[0]): Promise<OpenSyste
     const given = { ...config, server: { ...config.server, data } };
     const answers = openCacheStore(given, { now: Date.now, uptimeMs, log: silentLog });
     run.after(() => answers.close());
-    const composition = composed(given, { store, publicFiles, answers });
+    const opened = await OpenModules.open(modules, {
+      ...{ store, version: 'test', newId: uuidv7, now: Date.now, log: silentLog },
+      emit: () => Promise.resolve(),
+      random: Math.random,
+      folders: { public: '', docs: '' },
+      config: () => given,
+      gatherMetrics: () => Promise.resolve([]),
+    });
+    run.after(() => opened.close());
+    const composition = composed(given, { store, publicFiles, answers, modules: opened });
     run.after(() => composition.close());
     return callOperations(composition, store);
   };
@@ -112,7 +123,12 @@ function composed(
     store,
     publicFiles,
     answers,
-  }: Pick<ContentContext, 'publicFiles'> & { readonly store: Store; readonly answers: CacheStore },
+    modules: opened,
+  }: Pick<ContentContext, 'publicFiles'> & {
+    readonly store: Store;
+    readonly answers: CacheStore;
+    readonly modules: OpenModules;
+  },
 ): AppInstance {
   const destination = new Writable({
     write(_chunk, _encoding, done) {
@@ -126,10 +142,11 @@ function composed(
   const monotonicMs = (): number => performance.now();
   return compose(config, {
     store,
+    modules: opened,
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     version: 'test',
     emit: () => Promise.resolve(),
-    ownNames: ownNamesOf({ log: '', node: '', isRule: () => false }),
+    ownNames: ownNamesOf({ log: '', node: '' }),
     tasks: testTasks(),
     content: {
       publicFiles,
@@ -197,7 +214,6 @@ function composed(
       hostStates: () => [],
       rowChecks: () => [],
       tasks: () => Promise.resolve([]),
-      spans: new SpanCounts({ log: silentLog, now: Date.now }),
     },
   });
 }
@@ -267,7 +283,7 @@ function answerOf({ data, error, vk, replayed }: Partial<Told>): Answer {
 
 async function differencesIn(store: Store): Promise<readonly string[]> {
   const found: string[] = [];
-  for await (const { differences } of store.verify()) {
+  for await (const { differences } of store.part(upkeep).verify()) {
     found.push(...differences.map(({ database, what }) => `${database}: ${what}`));
   }
   return found;

@@ -1,0 +1,6 @@
+import { type Module } from '../../core/module.ts';
+
+/** Header fields of answers: `[headers.<name>]`. */
+export const headers: Module = {
+  name: 'headers',
+};

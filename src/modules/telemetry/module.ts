@@ -1,0 +1,39 @@
+import type { Module } from '../../core/module.ts';
+import { SpanCounts } from './span-queue.ts';
+import { openTelemetry } from './telemetry.ts';
+import { tracedDialler, tracedExecute } from './traced-calls.ts';
+
+/** Traces for a collector of OpenTelemetry: `[telemetry]`. Without one, nothing of it is loaded. */
+export const telemetry: Module<SpanCounts> = {
+  name: 'telemetry',
+  packages: [
+    {
+      names: [
+        '@opentelemetry/api',
+        '@opentelemetry/exporter-trace-otlp-http',
+        '@opentelemetry/resources',
+        '@opentelemetry/sdk-trace',
+      ],
+      setting: '[telemetry] endpoint',
+      isNeeded: ({ telemetry: { endpoint } }) => endpoint !== undefined,
+    },
+  ],
+  open: ({ log, now }) => new SpanCounts({ log, now }),
+  provision({ settings, version, random }, counts) {
+    const { endpoint, headers = {}, ...others } = settings.telemetry;
+    if (endpoint === undefined) return {};
+    const given = { ...others, endpoint, headers, redact: settings.log.redact };
+    const { tracer, close } = openTelemetry(given, { counts, version, random });
+    return {
+      offers: {
+        tracing: {
+          tracer,
+          dialler: tracedDialler,
+          execute: (execute) => tracedExecute(execute, tracer),
+        },
+      },
+      close,
+    };
+  },
+  report: (counts) => ({ metrics: counts.metrics() }),
+};

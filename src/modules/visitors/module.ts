@@ -1,0 +1,6 @@
+import { type Module } from '../../core/module.ts';
+
+/** The user, device, language and place of a visitor: `[auth]`, `[geo]`. */
+export const visitors: Module = {
+  name: 'visitors',
+};
