@@ -109,18 +109,17 @@ function fieldsOf(keys: Keys, { values }: ParsedSection, folder: string): Member
 }
 
 /** What a configuration has at the place of a section, such as `tls.acme`. */
-export function settingsAt(config: object, place: string): unknown {
+export function settingsAt(config: object, place: string): object {
   return place
     .split('.')
-    .reduce<unknown>((value, name) => Reflect.get(Object(value), name), config);
+    .reduce((value, name) => Object(Reflect.get(value, name)) as object, config);
 }
 
 /** A configuration with another value at the place of a section. */
 export function withSettings<T extends object>(config: T, place: string, value: unknown): T {
   const [first = '', ...rest] = place.split('.');
   if (rest.length === 0) return { ...config, [first]: value };
-  const inner = Object(Reflect.get(config, first)) as object;
-  return { ...config, [first]: withSettings(inner, rest.join('.'), value) };
+  return { ...config, [first]: withSettings(settingsAt(config, first), rest.join('.'), value) };
 }
 
 /** Freezes a configuration, one section after the other. */

@@ -38,8 +38,8 @@ export interface ReadBesides {
 /** Whether a configuration names an origin as one of its server: one of its sections does. */
 export function namesOrigin(config: Config, origin: string): boolean {
   const { hostname, origin: canonical } = new URL(origin);
-  return config.sections.some(({ names }) => {
-    const { origins = [], hosts = [] } = names?.(config) ?? {};
+  return config.sections.some((section) => {
+    const { origins = [], hosts = [] } = section.names?.(config) ?? {};
     return (
       origins.some((one) => one !== '*' && coversOrigin(one, canonical)) ||
       hosts.some((host) => covers(host, hostname))

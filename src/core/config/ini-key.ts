@@ -42,7 +42,7 @@ interface KeyOptions<Item, Field extends string> {
    */
   readonly isPath?: true;
   /** Checks the file or folder at its absolute path; `refused` says what is wrong with it. */
-  checkPath?(path: string): Promise<object | undefined>;
+  readonly checkPath?: (path: string) => Promise<object | undefined>;
   /** Whether the files of its folder are published; it may hold no private file. */
   readonly isPublished?: true;
   /** Whether it brings a certificate, in place of the files of its section. */

@@ -174,17 +174,13 @@ function parseSection(
 ): ParsedSection {
   const title = `[${header.replace(/<[^<>]+>/, () => section.name)}]`;
   const { lines: others } = owner;
-  const [own, further] =
-    others === undefined
-      ? [section.entries, []]
-      : [true, false].map((is) =>
-          section.entries.filter(({ key }) => Object.hasOwn(keys, key) === is),
-        );
+  const isOwn = ({ key }: Entry): boolean => others === undefined || Object.hasOwn(keys, key);
+  const further = section.entries.filter((entry) => !isOwn(entry));
   const values = new Map<string, unknown[]>();
   const lines = new Map<string, number[]>();
   const seen = new Map<string, number>();
   let isValid = true;
-  for (const entry of own ?? []) {
+  for (const entry of section.entries.filter(isOwn)) {
     const key = Object.hasOwn(keys, entry.key) ? keys[entry.key] : undefined;
     const misplaced =
       key === undefined
@@ -217,13 +213,13 @@ function parseSection(
     return [{ path, holds, ...(isOpen && { isOpen }) }];
   });
   const { name, line } = section;
-  const fieldLines = { title, line, entries: further ?? [] };
+  const fieldLines = { title, line, entries: further };
   return {
     name,
     line,
     keys,
     heldFiles,
-    values: Object.fromEntries(all),
+    values: Object.fromEntries(all) as ParsedSection['values'],
     lines,
     isValid,
     fields: others?.parse(fieldLines, { env, problems }) ?? [],

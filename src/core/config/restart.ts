@@ -21,10 +21,10 @@ export function restartNeeded(before: Config, after: Config): string[] {
     const further = section.restartNeeded?.(before, after);
     if (further !== undefined) return further;
     if (place === undefined || section.isFixed?.(before, after) === false) return [];
-    const [old, recent] = [before, after].map((one) => Object(settingsAt(one, place)) as object);
+    const [old, recent] = [settingsAt(before, place), settingsAt(after, place)] as const;
     return fixedKeys(section).flatMap(([name, field]) => {
-      const values = [old, recent].map((one) => Reflect.get(one ?? {}, field) as unknown);
-      return isDeepStrictEqual(values[0], values[1]) ? [] : [`[${header}] ${name}`];
+      const isSame = isDeepStrictEqual(Reflect.get(old, field), Reflect.get(recent, field));
+      return isSame ? [] : [`[${header}] ${name}`];
     });
   });
 }
@@ -49,7 +49,7 @@ function keptSettings(section: IniSection, before: Config, after: Config): objec
   const { place = '' } = section;
   const fields = fixedKeys(section).map(([, field]) => field);
   if (fields.length === 0 || section.isFixed?.(before, after) === false) return undefined;
-  const old = Object(settingsAt(before, place)) as object;
+  const old = settingsAt(before, place);
   const kept = fields.map((field) => [field, Reflect.get(old, field)] as const);
-  return { ...Object(settingsAt(after, place)), ...Object.fromEntries(kept) };
+  return { ...settingsAt(after, place), ...Object.fromEntries(kept) };
 }
