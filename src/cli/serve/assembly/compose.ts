@@ -14,7 +14,7 @@ import {
 import { createCallerEnds } from '../../../core/operations/keys/caller-ends.ts';
 import { type Dialler, createConnector, createDialler } from '../../../core/outbound/dialler.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
-import { createSite } from '../../../core/pipeline/site.ts';
+import { createSite } from './site.ts';
 import type { CacheUse } from '../../../core/report/memory-use.ts';
 import { newId, now } from '../../../core/values/clock.ts';
 import {

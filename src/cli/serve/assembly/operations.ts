@@ -36,7 +36,7 @@ import { createFetcher, withOwnFields, withUsers } from '../../../modules/proxy/
 import { withCompression } from '../../../modules/proxy/response-compression.ts';
 import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
 import { notFoundPage } from '../../../core/pipeline/failures.ts';
-import type { SiteParts } from '../../../core/pipeline/site.ts';
+import type { SiteParts } from './site.ts';
 import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { Visitors } from '../../../modules/visitors/visitor.ts';
