@@ -66,10 +66,10 @@ function describedSections(
 export function configJson({ sections, ...config }: Config): JsonObject {
   return sectionKinds(sections).reduce(
     (json, { owner: { place }, parts }) => {
-      const unshown = parts.flatMap((part) => part.unshown ?? []);
-      if (place === undefined || unshown.length === 0) return json;
+      const hidden = parts.flatMap((part) => part.hidden ?? []);
+      if (place === undefined || hidden.length === 0) return json;
       const shown = (settingsAt(json, place) as readonly JsonObject[]).map((settings) =>
-        Object.fromEntries(Object.entries(settings).filter(([name]) => !unshown.includes(name))),
+        Object.fromEntries(Object.entries(settings).filter(([name]) => !hidden.includes(name))),
       );
       return withSettings(json, place, shown);
     },

@@ -39,7 +39,7 @@ export interface IniSection<K extends Keys = Keys> {
   /** The name in its examples, and the lines that each of them needs. */
   readonly example?: { readonly name?: string; readonly lines?: ExampleLines };
   /** Members of its settings that `check --json` does not show: the content of files. */
-  readonly unshown?: readonly string[];
+  readonly hidden?: readonly string[];
 
   /** Finds keys that contradict each other or those of other sections; it reads no files. */
   check?(

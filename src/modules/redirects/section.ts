@@ -178,7 +178,7 @@ export const redirectSection = iniSection({
     'A redirect, with one of `to`, `file` and `trailing_slash`. It comes before all other ' +
     'sources; the first one of the file that applies answers. A circle is refused.',
   example: { name: 'blog', lines: { path: '/blog/*', to: 'https://blog.example.com/{splat}' } },
-  unshown: ['fileText'],
+  hidden: ['fileText'],
   check: redirectProblems,
   read: readRedirectFile,
   settings: (fields, { content: { fileText } }) => ({
@@ -226,7 +226,7 @@ export const mountFilesSection = iniSection({
   header: 'disk.<name>',
   keys: mountFileKeys,
   since: '0.2',
-  unshown: ['redirectsText'],
+  hidden: ['redirectsText'],
   read: (mount: ParsedSection<typeof mountFileKeys & typeof diskKeys>, { folder }) =>
     readMountFiles(mount.values, folder),
   warnings: ({ disk }) => disk.flatMap(({ fileWarnings }) => fileWarnings),
