@@ -17,8 +17,7 @@ const safe: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The methods that the server passes on. Other methods are answered with 501 (RFC 9110 §9.1), also over
- * HTTP/2.
+ * The methods that the server passes on. Other methods are answered with 501 (RFC 9110 §9.1).
  */
 const implemented: ReadonlySet<string> = new Set(
   (
