@@ -1,3 +1,4 @@
+import { viewOfDraft } from '../../../modules/drafts/log/draft-reads.ts';
 import { randomBytes } from 'node:crypto';
 import { type AccessConfig, type Config, loginProviders } from '../../../core/config/config.ts';
 import type { Store } from '../../../core/log/store.ts';
@@ -193,7 +194,9 @@ export function composeUploads(
     ...createAssetReader(store),
     inDraft(given) {
       const draft = store.draftNamed(given) ?? store.draft(given);
-      return draft?.state === 'open' ? createAssetReader(store.inDraft(draft)) : undefined;
+      return draft?.state === 'open'
+        ? createAssetReader(store.view(viewOfDraft(draft)))
+        : undefined;
     },
     prepareTable: () => writeAssetTable(store, newId),
   };

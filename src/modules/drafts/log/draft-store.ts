@@ -1,3 +1,4 @@
+import { viewOfDraft } from './draft-reads.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { historyPrefix, keyOf, seqBytes, storedJson } from '../../../core/log/encoding.ts';
 import { unfollowedParts } from '../../../core/log/part.ts';
@@ -44,11 +45,12 @@ const familyOrder: readonly DraftedFamily[] = [
  * `invalid` for a change that no draft can have.
  */
 export function draftStore(store: Store, draft: SiteDraft): Store {
-  const reads = store.inDraft(draft);
+  const view = viewOfDraft(draft);
+  const reads = store.view(view);
   return {
     ...store,
     ...reads,
-    inSnapshot: (read) => store.inSnapshot(read, draft),
+    inSnapshot: (read) => store.inSnapshot(read, view),
     // No delivery follows a change in a draft.
     part: unfollowedParts(store),
     commit: (author, decide) =>
