@@ -1,4 +1,4 @@
-import { createDraftsReads } from '../../modules/drafts/log/draft-store.ts';
+import { createDraftsReads } from '../../modules/drafts/log/drafts-reads.ts';
 import { type PastReads, createPastRules } from '../../modules/rules/log/past-rules.ts';
 import { rulesByPath } from '../../modules/rules/log/path-order.ts';
 import { createTreeReads } from '../../modules/rules/log/path-tree.ts';

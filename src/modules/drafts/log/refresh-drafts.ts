@@ -33,7 +33,7 @@ import {
   removeOfDraft,
 } from './draft-entries.ts';
 import { type DraftPlace, createDraftReads, markKey } from './draft-reads.ts';
-import { createDraftsReads, draftRecordKey } from './draft-store.ts';
+import { createDraftsReads, draftRecordKey } from './drafts-reads.ts';
 import { addDraftCounts } from './layered-database.ts';
 
 /** What a draft changes of a record, as `draftrecord` has it. */
