@@ -13,7 +13,7 @@ import {
 import { createCallerEnds } from '../../../core/operations/keys/caller-ends.ts';
 import { type Dialler, createConnector, createDialler } from '../../../core/outbound/dialler.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
-import { createSite } from '../../../core/pipeline/site.ts';
+import { createSite } from './site.ts';
 import type { CacheUse } from '../../../core/report/memory-use.ts';
 import { newId, now } from '../../../core/values/clock.ts';
 import {
@@ -91,7 +91,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
     ...composeDraftParts(config, context, { siteParts, access, hosts }),
     ...{ authenticate, parts: () => parts },
   });
-  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
+  const fieldsAndLines = composeFieldsAndLines(config, siteParts);
+  const { responseHeaders: pageHeaders } = fieldsAndLines;
+  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts, pageHeaders };
   const parts = composeParts(config, context, given);
   Object.assign(provided.offers, { eventTypes: parts.eventTypes });
   const operations = composeOperations(config, { hosts, definitions }, parts);
@@ -120,7 +122,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
       metricsText: context.state.metricsText,
-      ...composeFieldsAndLines(config, siteParts),
+      ...fieldsAndLines,
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
       ...{ previews: drafts.previews, rates, assets: composeUploads(store, content) },
       paths: provided.paths,

@@ -187,10 +187,7 @@ function tokensOf(elsewhere: TakeToken | undefined): Omit<CallerContext['rates']
 
 /** The names of the server in the requests that it sends. */
 function namesInVia({ node }: Config, store: Store): OwnNames {
-  return ownNamesOf({
-    ...{ log: store.part(rowLogPart).identity().id, node: node.name },
-    isRule: (id) => store.rule(id) !== undefined,
-  });
+  return ownNamesOf({ log: store.part(rowLogPart).identity().id, node: node.name });
 }
 
 /** Makes the function that makes rendered pages, each with a cache of its own. */

@@ -147,7 +147,7 @@ function composed(
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     version: 'test',
     emit: () => Promise.resolve(),
-    ownNames: ownNamesOf({ log: '', node: '', isRule: () => false }),
+    ownNames: ownNamesOf({ log: '', node: '' }),
     tasks: testTasks(),
     content: {
       publicFiles,
