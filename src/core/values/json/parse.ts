@@ -19,7 +19,7 @@ export function parseJson(text: string): unknown {
 }
 
 /** The failure for the first number in a value that is too long to be kept. */
-function refusedNumber(value: unknown): Failure {
+export function refusedNumber(value: unknown): Failure {
   const waiting: { readonly path: string; readonly value: unknown }[] = [{ path: '', value }];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { path, value: member } = next;
