@@ -1,9 +1,10 @@
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
+import { whenReady } from '../../core/values/when-ready.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';
 import { withoutOwnCookies } from '../../core/http/own-cookies.ts';
 import type { ResponseHeaders } from '../headers/response-headers.ts';
 import { rulesInside } from '../rules/bounds/rules.ts';
-import { forOnePerson, unsentReferrer } from './reply.ts';
+import { cachingFields, forOnePerson, keyData, keyReply, unsentReferrer } from './reply.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
 import { type TokenHolder, type TokenParts, holderOf } from './token.ts';
 import type { CountVisit } from './visit-counter.ts';
@@ -18,7 +19,7 @@ import {
   type Call,
   type OperationResult,
 } from '../../core/operations/operation.ts';
-import type { SiteAccess } from '../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../rules/site-access.ts';
 import {
   breadcrumbSite,
   clientOf,
@@ -169,18 +170,15 @@ function followLink(
   const answer = (resolved: ResolvedBreadcrumb) => {
     if (call.method === 'GET') countVisit(resolved, visit);
     if (call.method !== 'HEAD' && !isPrefetch(prefetchPurpose(call.fields))) holder?.used();
-    const reply = site.breadcrumb(resolved, { ...asked, origin: call.origin });
-    const withHeaders = (page: Reply): Reply | Promise<Reply> => {
+    const page = whenReady(keyReply(resolved, { ...asked, origin: call.origin }), (reply) => {
       const { key } = asked;
       const path = pathOfText(key.startsWith('/') ? key : `/${key}`);
       const { address } = call.caller;
-      return pageHeaders?.(page, { ...asked, origin: call.origin, path, address }) ?? page;
-    };
-    const page = reply instanceof Promise ? reply.then(withHeaders) : withHeaders(reply);
-    return page instanceof Promise ? page.then(answered) : answered(page);
+      return pageHeaders?.(reply, { ...asked, origin: call.origin, path, address }) ?? reply;
+    });
+    return whenReady(page, answered);
   };
-  const resolved = site.resolve(asked);
-  return resolved instanceof Promise ? resolved.then(answer) : answer(resolved);
+  return whenReady(site.resolve(asked), answer);
 }
 
 /** An answer that a browser does not name to others, also if it fails. */
@@ -256,8 +254,7 @@ async function resolutionAnswer(
   visit: ClientVisit,
 ): Promise<OperationResult<Resolved>> {
   const resolved = await site.resolve(visit);
-  const { data, caching } = await site.breadcrumbData(resolved, visit);
-  return { kind: 'data', data, caching };
+  return { kind: 'data', data: await keyData(resolved, visit), caching: cachingFields(resolved) };
 }
 
 function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit {

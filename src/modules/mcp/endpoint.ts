@@ -6,8 +6,8 @@ import { pageFields } from '../../core/http/content/page.ts';
 import { type FieldList, type Reply, noBody } from '../../core/http/reply.ts';
 import {
   isLongJson,
-  parseJson,
-  parseJsonInTurns,
+  parseInput,
+  parseInputInTurns,
   requireParsable,
 } from '../../core/operations/http/envelope.ts';
 import { readBodyBytesMax } from '../../core/operations/limits.ts';
@@ -159,10 +159,11 @@ async function readMessage(
   const effect = canWrite(caller) ? 'writes' : 'reads';
   const bytesMax = effect === 'writes' ? operationBodyBytesMax : readBodyBytesMax;
   const bytes = await readBody({ body, fields }, bytesMax, held);
-  requireParsable(outlineJson(bytes, []), effect);
+  const outline = outlineJson(bytes, []);
+  requireParsable(outline, effect);
   const sent = isLongJson(bytes)
-    ? await parseJsonInTurns(bytes, turnsOf({ caller, signal }))
-    : parseJson(bytes.toString());
+    ? await parseInputInTurns(bytes, outline, turnsOf({ caller, signal }))
+    : parseInput(bytes.toString(), outline);
   if (isJsonObject(sent)) return sent;
   throw new Failure('invalid', 'Send one message of JSON-RPC at a time.');
 }

@@ -53,6 +53,8 @@ interface Rig {
   waiting: number;
   /** The status of the next responses. */
   status: number | undefined;
+  /** What is wrong with them, by the code of the dialler. */
+  problem: Parameters<typeof outboundProblem>[0] | undefined;
   insertEvents(count?: number): Promise<void>;
   /**
    * Resolves once the deliverer has done all that is due at this time. It changes a hook and waits
@@ -96,7 +98,8 @@ export async function startDeliverer(
       rig.waiting += 1;
       return hanging(signal).finally(() => (rig.waiting -= 1));
     }
-    return Promise.resolve({ ...answered, status: rig.status });
+    const problem = rig.problem && outboundProblem(rig.problem);
+    return Promise.resolve({ ...answered, status: rig.status, problem });
   };
   const deliverer = new Deliverer({
     store,
@@ -120,6 +123,7 @@ export async function startDeliverer(
     hangs: false,
     waiting: 0,
     status: 200,
+    problem: undefined,
     until: (count) =>
       new Promise((resolve) => {
         const check = () => {

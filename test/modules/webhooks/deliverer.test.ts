@@ -168,6 +168,20 @@ suite('a batch that is sent at a time of the day', () => {
 
 const inTime = { timeout: 60_000 };
 
+test('a receiver that says 200 and does not take the whole message gets it again', async (t) => {
+  const clocks = clocksAt(start);
+  const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
+  rig.problem = 'unsent';
+  await rig.insertEvents();
+  await rig.until(1);
+  await rig.settle();
+  rig.problem = undefined;
+  clocks.monotonicMs += hourMs + 1;
+  await rig.settle();
+  await rig.until(2);
+  assert.equal(rig.sent[1], rig.sent[0]);
+});
+
 test('a retry does not wait while new messages pause', inTime, async (t) => {
   const clocks = clocksAt(start);
   const folder = await temporaryFolder(t);

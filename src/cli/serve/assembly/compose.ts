@@ -1,5 +1,6 @@
 import { identityFieldsOf } from '../../../modules/visitors/visitor.ts';
-import { type Config, loginProviders } from '../../../core/config/config.ts';
+import type { Config } from '../../../core/config/config.ts';
+import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { createExecute } from '../../../core/operations/execute.ts';
 import { createPublicAnswers } from '../../../core/operations/http/public-answers.ts';
@@ -13,7 +14,7 @@ import {
 import { createCallerEnds } from '../../../core/operations/keys/caller-ends.ts';
 import { type Dialler, createConnector, createDialler } from '../../../core/outbound/dialler.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
-import { createSite } from '../../../core/pipeline/site.ts';
+import { createSite } from './site.ts';
 import type { CacheUse } from '../../../core/report/memory-use.ts';
 import { newId, now } from '../../../core/values/clock.ts';
 import {

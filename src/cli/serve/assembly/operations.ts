@@ -36,7 +36,7 @@ import { createFetcher, withOwnFields, withUsers } from '../../../modules/proxy/
 import { withCompression } from '../../../modules/proxy/response-compression.ts';
 import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
 import { notFoundPage } from '../../../core/pipeline/failures.ts';
-import type { SiteParts } from '../../../core/pipeline/site.ts';
+import type { SiteParts } from './site.ts';
 import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { Visitors } from '../../../modules/visitors/visitor.ts';
@@ -105,6 +105,7 @@ export function composeParts(
     anonymousWrites: callers.anonymousWrites,
     keyUses: callers.keyUses,
     wrongKeys: callers.wrongKeys,
+    keyRates: callers.keyRates,
     isOwnOrigin: (origin) => origin === publicUrl,
     configuredTables: new Set(config.tables.map(({ name }) => name)),
     revertInThread: (request) => writeInThread(written, 'revert', request),

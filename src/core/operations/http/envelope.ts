@@ -4,7 +4,7 @@ import { ndjsonType, parseMediaType } from '../../http/representation/mediatype.
 import { formPairsMax, jsonValuesMax, readValuesMax } from '../../server/limits.ts';
 import { Failure } from '../../values/failure.ts';
 import { parseJsonSteps } from '../../values/json/parse-steps.ts';
-import { parseJson as parsed } from '../../values/json/parse.ts';
+import { parseDistinct, requireDistinct } from '../../values/json/parse.ts';
 import { type JsonOutline, outlineJson } from '../../values/json/json-outline.ts';
 import { type JsonObject, isJsonObject } from '../../values/json/json.ts';
 import { jsonDepthMax } from '../../values/limits.ts';
@@ -89,8 +89,9 @@ export function envelopeFromBody(
         `application/x-www-form-urlencoded. ${jsonHint}`,
     );
   }
-  requireParsable(envelopeOutline(body), effect);
-  return envelopeFrom(parseJson(text), a);
+  const outline = envelopeOutline(body);
+  requireParsable(outline, effect);
+  return envelopeFrom(parseInput(text, outline), a);
 }
 
 /** Whether a body or message is so long that its JSON is parsed in turns. */
@@ -113,8 +114,9 @@ export async function envelopeInTurns(
   turns: WorkTurns,
 ): Promise<Envelope> {
   await turns.next();
-  requireParsable(envelopeOutline(body), effect);
-  return envelopeFrom(await parseJsonInTurns(body, turns), name);
+  const outline = envelopeOutline(body);
+  requireParsable(outline, effect);
+  return envelopeFrom(await parseInputInTurns(body, outline, turns), name);
 }
 
 /** Whether a body is NDJSON for an input field of an operation. */
@@ -199,19 +201,26 @@ export function requireParsable({ depth, values, members }: JsonOutline, effect:
   }
 }
 
-/** Parses JSON; throws `invalid` with the parser's message, or for a number that is too long. */
-export function parseJson(text: string): unknown {
+/** Parses JSON as parseDistinct; throws `invalid` with the parser's message for other texts. */
+export function parseInput(text: string, outline: JsonOutline): unknown {
   try {
-    return parsed(text);
+    return parseDistinct(text, outline);
   } catch (error) {
     throw notJson(error);
   }
 }
 
-/** As parseJson, for a long text in UTF-8. */
-export async function parseJsonInTurns(bytes: Buffer, turns: WorkTurns): Promise<unknown> {
+/** As parseInput, for a long text in UTF-8. */
+export async function parseInputInTurns(
+  bytes: Buffer,
+  outline: JsonOutline,
+  turns: WorkTurns,
+): Promise<unknown> {
   try {
-    return await inTurns(parseJsonSteps(bytes), turns);
+    const value = await inTurns(parseJsonSteps(bytes), turns);
+    await turns.next();
+    requireDistinct(value, outline, () => bytes.toString());
+    return value;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     throw code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? notUtf8() : notJson(error);

@@ -7,8 +7,8 @@ import {
   envelopeFrom,
   envelopeOutline,
   isLongJson,
-  parseJson,
-  parseJsonInTurns,
+  parseInput,
+  parseInputInTurns,
   requireParsable,
 } from '../../operations/http/envelope.ts';
 import { operationBytesMax } from '../../operations/http/operations.ts';
@@ -16,7 +16,7 @@ import { readBodyBytesMax, requestTimeoutMs } from '../../operations/limits.ts';
 import type { Call } from '../../operations/operation.ts';
 import { turnsOf } from '../../operations/turns.ts';
 import { Failure } from '../../values/failure.ts';
-import { parseJson as parsed } from '../../values/json/parse.ts';
+import { parseJson } from '../../values/json/parse.ts';
 import type { JsonMember, JsonOutline } from '../../values/json/json-outline.ts';
 import { jsonDepthMax } from '../../values/limits.ts';
 import { heldPieceBytes } from '../limits.ts';
@@ -233,8 +233,10 @@ export class WebSocketMessage {
       );
     }
     requireParsable(this.#outline, operation?.effect ?? 'reads');
-    if (!isLongJson(this.#bytes)) return envelopeFrom(parseJson(this.#bytes.toString()));
-    return parseJsonInTurns(this.#bytes, turnsOf({ caller, signal })).then((v) => envelopeFrom(v));
+    const [bytes, outline] = [this.#bytes, this.#outline];
+    if (!isLongJson(bytes)) return envelopeFrom(parseInput(bytes.toString(), outline));
+    const parsed = parseInputInTurns(bytes, outline, turnsOf({ caller, signal }));
+    return parsed.then((v) => envelopeFrom(v));
   }
 
   /** Returns the value of a member; undefined if it is absent, malformed or too long. */
@@ -242,7 +244,7 @@ export class WebSocketMessage {
     const { start, end } = this.#outline.members.get(name) ?? noMember;
     if (end - start > bytesMax) return undefined;
     try {
-      return parsed(this.#bytes.toString('utf8', start, end));
+      return parseJson(this.#bytes.toString('utf8', start, end));
     } catch {
       return undefined;
     }
