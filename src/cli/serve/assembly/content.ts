@@ -1,5 +1,7 @@
+import { viewOfDraft } from '../../../modules/drafts/log/draft-reads.ts';
 import { randomBytes } from 'node:crypto';
-import { type AccessConfig, type Config, loginProviders } from '../../../core/config/config.ts';
+import type { AccessConfig, Config } from '../../../core/config/config.ts';
+import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 import type { SiteParts } from './site.ts';
@@ -193,7 +195,9 @@ export function composeUploads(
     ...createAssetReader(store),
     inDraft(given) {
       const draft = store.draftNamed(given) ?? store.draft(given);
-      return draft?.state === 'open' ? createAssetReader(store.inDraft(draft)) : undefined;
+      return draft?.state === 'open'
+        ? createAssetReader(store.view(viewOfDraft(draft)))
+        : undefined;
     },
     prepareTable: () => writeAssetTable(store, newId),
   };
