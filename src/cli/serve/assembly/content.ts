@@ -1,3 +1,4 @@
+import { viewOfDraft } from '../../../modules/drafts/log/draft-reads.ts';
 import { randomBytes } from 'node:crypto';
 import type { AccessConfig, Config } from '../../../core/config/config.ts';
 import { loginProviders } from '../../../modules/login/section.ts';
@@ -194,7 +195,9 @@ export function composeUploads(
     ...createAssetReader(store),
     inDraft(given) {
       const draft = store.draftNamed(given) ?? store.draft(given);
-      return draft?.state === 'open' ? createAssetReader(store.inDraft(draft)) : undefined;
+      return draft?.state === 'open'
+        ? createAssetReader(store.view(viewOfDraft(draft)))
+        : undefined;
     },
     prepareTable: () => writeAssetTable(store, newId),
   };
