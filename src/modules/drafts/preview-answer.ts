@@ -124,7 +124,7 @@ function ownPath(query: string): string | undefined {
  * what a script fetches and puts into its page.
  */
 const shown: ReadonlySet<string> = new Set([
-  ...['document', 'iframe', 'frame', 'fencedframe', 'embed', 'object', 'image', 'audio', 'video'],
+  ...['document', 'iframe', 'frame', 'embed', 'object', 'image', 'audio', 'video'],
   ...['track', 'font', 'style'],
 ]);
 

@@ -45,9 +45,14 @@ const overHttp2: Begin = async (site, path) => {
   const [head] = (await once(stream, 'response')) as [{ readonly ':status'?: number }];
   assert.equal(head[':status'], 200);
   const cancel = (): void => {
-    stream.close(http2.constants.NGHTTP2_CANCEL, () => session.close());
+    stream.close(http2.constants.NGHTTP2_CANCEL, () => {
+      session.close();
+    });
   };
-  return { endSide: () => session.destroy(), reset: cancel };
+  const endSide = (): void => {
+    session.destroy();
+  };
+  return { endSide, reset: cancel };
 };
 
 suite('an answer without an end, while nothing happens', () => {
@@ -61,9 +66,9 @@ suite('an answer without an end, while nothing happens', () => {
           const site = await startSite(t, {
             ini: `[proxy.app]\npath = /app/\nsource = ${app.origin}`,
           });
-          const { websocket, call } = await site.socket(site.adminKey);
-          const messages = on(websocket, 'message');
-          await call('svc1.log.access', { path });
+          const watcher = await site.socket(site.adminKey);
+          const messages = on(watcher.websocket, 'message');
+          await watcher.call('svc1.log.access', { path });
           const client = await begin(site, path);
           client[way]();
           // The access log has an answer once it has ended.
