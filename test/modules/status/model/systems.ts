@@ -215,6 +215,8 @@ function composed(
       rowChecks: () => [],
       tasks: () => Promise.resolve([]),
     },
+    port: { tls: () => undefined, tlsPort: () => undefined },
+    signedIn: { watch: () => undefined },
   });
 }
 
