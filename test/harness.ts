@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { WebSocket } from 'ws';
-import { readConfig } from '../src/core/config/read.ts';
 import { problemText } from '../src/core/config/problem.ts';
 import { startWaymark, type Waymark } from '../src/main.ts';
 import { createLogs } from '../src/core/report/log.ts';
 import { temporaryFolder, writeFiles, type Cleaning } from './folder.ts';
+import { readConfig } from './ini.ts';
 
 /** The envelope of a response, loosely typed. */
 export interface Answer {
@@ -72,7 +72,6 @@ export async function startSite(
     ini = '',
     files = {},
     rules = [],
-    hasFastPath = true,
     docsFolder,
   }: {
     readonly listen?: string;
@@ -80,8 +79,6 @@ export async function startSite(
     readonly ini?: string;
     readonly files?: Readonly<Record<string, string | Buffer>>;
     readonly rules?: readonly object[];
-    /** If false, Node's HTTP server reads all requests. */
-    readonly hasFastPath?: boolean;
     /** The folder of the built documentation. */
     readonly docsFolder?: string;
   } = {},
@@ -112,7 +109,6 @@ export async function startSite(
     now: Date.now,
   });
   const waymark = await startWaymark(config, logs, {
-    hasFastPath,
     ...(docsFolder !== undefined && { docsFolder }),
   });
   started.push(waymark);

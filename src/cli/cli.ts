@@ -151,8 +151,9 @@ function ownTerminal(): Terminal {
     env,
     readConfig: async (file, options = {}) => {
       const { readConfig } = await import('../core/config/read.ts');
+      const { iniSections: sections } = await import('../sections.ts');
       const [cores, hostName] = [availableParallelism(), hostname()];
-      return readConfig({ file, env, cores, hostName, ...options });
+      return readConfig({ file, sections, env, cores, hostName, ...options });
     },
   };
 }

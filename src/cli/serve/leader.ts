@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import { on } from 'node:events';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
 import { endAtOnce } from './end-at-once.ts';
+import { iniSections } from '../../sections.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
 import { stoppingFailure } from '../../core/values/failure.ts';
 import type { ListeningSocket } from './inherited-sockets.ts';
@@ -51,7 +52,7 @@ export class LeaderChannel {
     for await (const message of this.#received()) {
       if (message.kind !== 'config') continue;
       this.sockets = message.sockets;
-      return deserializeConfig(message.serialized);
+      return deserializeConfig(message.serialized, iniSections);
     }
     throw stoppingFailure();
   }
@@ -59,7 +60,7 @@ export class LeaderChannel {
   /** The results of reading the ini file since the configuration was received, until `end`. */
   async *results(): AsyncGenerator<ConfigResult, void, undefined> {
     for await (const message of this.#received()) {
-      if (message.kind === 'reload') yield deserializeConfig(message.serialized);
+      if (message.kind === 'reload') yield deserializeConfig(message.serialized, iniSections);
     }
   }
 

@@ -1,7 +1,5 @@
 import { rmSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ListeningSocket, matchSockets } from '../../cli/serve/inherited-sockets.ts';
 import type { AccessLog } from '../../modules/logs/access-log.ts';
@@ -9,7 +7,6 @@ import type { LiveAccess } from '../../modules/status/live-access.ts';
 import type { RequestVisits } from '../../modules/visits/request-visits.ts';
 import type { ListenAddress } from '../config/addresses.ts';
 import { createSharedLimits } from '../fair/shared-limits.ts';
-import { continueOnRead, hasBody } from '../pipeline/body.ts';
 import type { PreparableExchange, UpgradeRequest } from '../pipeline/exchange.ts';
 import { PreparedReplies } from '../pipeline/prepared.ts';
 import { RequestLog } from '../pipeline/record/request-log.ts';
@@ -23,11 +20,9 @@ import { type CacheUse, joinedUse } from '../report/memory-use.ts';
 import type { Metric } from '../report/metrics.ts';
 import type { RequestMetrics } from '../report/request-metrics.ts';
 import { defaultPorts } from '../values/network/authority.ts';
-import { createTryAnswer } from './h1-fast/fast-exchange.ts';
 import { type ConnectionLimits, connectionLimits } from './h1/connection-limiter.ts';
-import type { Http1Exchange } from './h1/connection.ts';
+import type { Http1Handlers } from './h1/connection.ts';
 import { Connections } from './h1/connections.ts';
-import { NodeExchange, headOf } from './h1/node-exchange.ts';
 import { Tunnels } from './h1/tunnels.ts';
 import { UpgradeHandler } from './h1/upgrade-handler.ts';
 import { switchesProtocol } from './h1/upgrade.ts';
@@ -60,8 +55,6 @@ interface ServerParts {
   readonly newId: () => string;
   readonly monotonicMs: () => number;
   readonly tls: Pick<Tls, 'certificates' | 'acme'>;
-  /** Whether `h1-fast/` may answer requests without Node's HTTP server; true if undefined. */
-  readonly hasFastPath?: boolean;
 }
 
 /** The port: every listener of the configuration, with their websockets. */
@@ -180,47 +173,29 @@ class HttpServer implements Server {
     const handle = (exchange: PreparableExchange): void => {
       this.#handler.handle(exchange, prepared);
     };
-    const answerInTurn = (exchange: Http1Exchange): void => {
-      const turn = this.#connections.turn(exchange);
-      if (turn === true) handle(exchange);
-      else if (turn !== false) {
-        void turn.then((isOpen) => {
-          if (isOpen) handle(exchange);
-        });
-      }
-    };
-    const answerParsed = (message: IncomingMessage, response: ServerResponse): void => {
-      answerInTurn(new NodeExchange(message, response));
-    };
     const upgrade = (request: UpgradeRequest): void => {
       this.#upgrades.handle(request);
     };
-    const upgradeParsed = (message: IncomingMessage, socket: Duplex, ahead: Buffer): void => {
-      const { socket: connection } = message;
-      const peer = peerOf(connection);
-      const body = hasBody(message.headers) ? message : undefined;
-      const head = headOf(message);
-      upgrade({ head, peer, socket, connection, body, ahead, handshake: message });
+    const handlers: Http1Handlers = {
+      answer: (exchange) => {
+        const turn = this.#connections.turn(exchange);
+        if (turn === true) handle(exchange);
+        else if (turn !== false) {
+          void turn.then((isOpen) => {
+            if (isOpen) handle(exchange);
+          });
+        }
+      },
+      switches: (head, peer) => switchesProtocol(head, peer, this.#parts.serving()),
+      upgrade,
     };
     const serveHttp2 = (socket: Socket, first?: Buffer): void => {
       this.#http2.serve(socket, { handle, upgrade }, first);
     };
-    const { hasFastPath = true, now, serving } = this.#parts;
-    const shouldUpgrade = (message: IncomingMessage): boolean =>
-      switchesProtocol(message, serving());
-    const tryAnswer = hasFastPath ? createTryAnswer(answerInTurn, now) : undefined;
     const server: Listener = isTls
-      ? createHttpsServer(this.#connections, shouldUpgrade, this.#parts.tls, { tryAnswer })
-      : createHttpServer(this.#connections, shouldUpgrade, { tryAnswer, serveHttp2 });
+      ? createHttpsServer(this.#connections, handlers, this.#parts.tls)
+      : createHttpServer(this.#connections, handlers, { serveHttp2 });
     if (isTls) chooseProtocol(server, serveHttp2);
-    server.on('request', answerParsed);
-    server.on('checkContinue', (message, response) => {
-      continueOnRead(message, response);
-      answerParsed(message, response);
-    });
-    server.on('checkExpectation', answerParsed);
-    server.on('upgrade', upgradeParsed);
-    server.on('connect', upgradeParsed);
     const proxies = () => this.#parts.serving().config.server.proxyProtocol;
     acceptConnections(server, where.kind, proxies);
     this.#servers.push(server);

@@ -1,5 +1,6 @@
 import { identityFieldsOf } from '../../../core/pipeline/incoming-request.ts';
-import { type Config, loginProviders } from '../../../core/config/config.ts';
+import type { Config } from '../../../core/config/config.ts';
+import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { createExecute } from '../../../core/operations/execute.ts';
 import { createPublicAnswers } from '../../../core/operations/http/public-answers.ts';

@@ -1,4 +1,5 @@
-import { type AccessConfig, type Config, loginProviders } from '../../../core/config/config.ts';
+import type { AccessConfig, Config } from '../../../core/config/config.ts';
+import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 import type { SiteParts } from './site.ts';

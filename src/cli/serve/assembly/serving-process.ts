@@ -136,8 +136,6 @@ export interface ServingOptions {
   readonly counter?: TokenCounter;
   /** The key of session tickets that all processes share; by default, this process has its own. */
   readonly ticketKey?: TicketKey;
-  /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
-  readonly hasFastPath?: boolean;
   /** The built documentation; by default that of the package. */
   readonly docsFolder?: string;
   readonly ports?: PortOptions;
@@ -227,7 +225,6 @@ function assetsOf(
 class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
-  readonly #hasFastPath: boolean;
   readonly #templates: TemplateThreads;
   readonly #answers: CacheStore;
   readonly #visitDatabase: VisitDatabase;
@@ -270,7 +267,6 @@ class ServingProcess implements RunningServer {
     accessPeers: peers,
     takeToken,
     counter = new TokenBuckets({ monotonicMs }),
-    hasFastPath = true,
     tasks = backgroundTasks(logs),
   }: Parameters<typeof startServing>[2] & {
     readonly config: Config;
@@ -282,7 +278,6 @@ class ServingProcess implements RunningServer {
     readonly emit: Emit;
   }) {
     this.#isPrimary = isPrimary;
-    this.#hasFastPath = hasFastPath;
     this.#metrics = new ServerMetrics({ store, gather, tasks, server: () => this.#server });
     this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
     const compressors = createCompressors();
@@ -390,7 +385,6 @@ class ServingProcess implements RunningServer {
         newId,
         now,
         monotonicMs,
-        hasFastPath: this.#hasFastPath,
       },
       config.server.listen,
       ports,

@@ -1,4 +1,3 @@
-import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { type Reply, noBody } from '../../http/reply.ts';
 import type { UpgradeRequest } from '../../pipeline/exchange.ts';
@@ -9,7 +8,6 @@ import type { OpenProtocol } from '../../pipeline/responder.ts';
 import { Failure, stoppingFailure } from '../../values/failure.ts';
 import { servicePath } from '../../values/path.ts';
 import { KIB } from '../../values/units.ts';
-import { stalledMs } from '../limits.ts';
 import type { Sockets } from '../websocket/socket.ts';
 import type { Connections } from './connections.ts';
 import type { Tunnels } from './tunnels.ts';
@@ -56,9 +54,7 @@ export class UpgradeHandler {
       this.#begin(upgrade);
       return;
     }
-    const stop = this.#continueAnswers(unfinished.socket);
     unfinished.onClose(() => {
-      stop();
       this.#begin(upgrade);
     });
   }
@@ -72,26 +68,6 @@ export class UpgradeHandler {
     }
     const exchange = new UpgradeExchange(upgrade, now);
     handler.handleUpgrade(exchange, start, (asked) => this.#open(upgrade, asked));
-  }
-
-  /**
-   * Continues the earlier answers of a connection, which Node stops serving with the Upgrade:
-   * writes more when the client has read, and applies the timeout. Returns a function that ends
-   * this.
-   */
-  #continueAnswers(socket: Socket): () => void {
-    const { connections } = this.#parts;
-    const drained = (): void => {
-      const response = connections.current(socket)?.response;
-      if (response?.writableNeedDrain === true) response.emit('drain');
-    };
-    const silent = (): void => {
-      connections.handleTimeout(socket, socket.timeout ?? stalledMs);
-    };
-    socket.on('drain', drained).on('timeout', silent);
-    return () => {
-      socket.off('drain', drained).off('timeout', silent);
-    };
   }
 
   async #open(upgrade: Upgrade, request: StepRequest): ReturnType<OpenProtocol> {
