@@ -19,12 +19,15 @@ import { type Caller, canWrite } from '../../values/key.ts';
 import { authorise } from '../execute.ts';
 import { readBodyBytesMax } from '../limits.ts';
 import type { Effect, Feed, Operation, OperationResult } from '../operation.ts';
+import { turnsOf } from '../turns.ts';
 import {
   type Envelope,
   envelopeFromBody,
   envelopeFromLines,
   envelopeFromQuery,
+  envelopeInTurns,
   isLinesBody,
+  isLongJson,
   requireNoQuery,
 } from './envelope.ts';
 import { countForPlace, createPageCount } from './operation-rates.ts';
@@ -104,7 +107,11 @@ async function answerHeld(
   requireMethod(operation, method);
   // A caller without the scope gets an answer before its body is read.
   authorise(operation, caller, { mayDraft: true });
-  const read = readEnvelope(operation, { exchange, fields, query: target.query }, { held, caller });
+  const read = readEnvelope(
+    operation,
+    { exchange, fields, query: target.query },
+    { held, caller, signal },
+  );
   const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
   const { v, vk, qk, prefer, draft, isText } = sent;
   const { origin } = target;
@@ -252,10 +259,15 @@ export function operationBytesMax(
 /** The parts of a request that its envelope is read from. */
 type Asked = Pick<OperationRequest, 'exchange' | 'fields'> & Pick<RequestTarget, 'query'>;
 
+/** Who reads it. */
+interface Reader extends Pick<OperationRequest, 'caller' | 'signal'> {
+  readonly held: Allocation;
+}
+
 function readEnvelope(
   operation: Operation,
   asked: Asked,
-  reader: { readonly held: Allocation; readonly caller: Caller },
+  reader: Reader,
 ): Envelope | Promise<Envelope> {
   if (asked.exchange.head.method === 'POST') return readPosted(operation, asked, reader);
   const { query } = asked;
@@ -266,14 +278,16 @@ function readEnvelope(
 async function readPosted(
   operation: Operation,
   { exchange: { body }, fields, query }: Asked,
-  { held, caller }: { readonly held: Allocation; readonly caller: Caller },
+  { held, caller, signal }: Reader,
 ): Promise<Envelope> {
   const { name } = operation;
   requirePlain(fields);
   const sent = await readBody({ body, fields }, operationBytesMax(operation, caller), held);
   const contentType = fields['content-type'];
   if (isLinesBody(operation, contentType)) return envelopeFromLines(operation, sent, query);
-  const envelope = envelopeFromBody(operation, sent, contentType);
+  const envelope = isLongJson(sent)
+    ? await envelopeInTurns(operation, sent, turnsOf({ caller, signal }))
+    : envelopeFromBody(operation, sent, contentType);
   if (name === linkName) return { ...envelope, v: withLinkQuery(envelope.v, query) };
   requireNoQuery(operation, query);
   return envelope;
