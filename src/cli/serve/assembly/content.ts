@@ -1,3 +1,4 @@
+import { viewOfDraft } from '../../../modules/drafts/log/draft-reads.ts';
 import type { AccessConfig, Config } from '../../../core/config/config.ts';
 import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
@@ -149,7 +150,9 @@ export function composeUploads(
     ...createAssetReader(store),
     inDraft(given) {
       const draft = store.draftNamed(given) ?? store.draft(given);
-      return draft?.state === 'open' ? createAssetReader(store.inDraft(draft)) : undefined;
+      return draft?.state === 'open'
+        ? createAssetReader(store.view(viewOfDraft(draft)))
+        : undefined;
     },
     prepareTable: () => writeAssetTable(store, newId),
   };
