@@ -113,6 +113,7 @@ export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
     stats: fieldsOf('stats', ini.stats, folder),
     log: logOf(ini, folder),
     telemetry: fieldsOf('telemetry', ini.telemetry, folder),
+    modules: [],
   };
   return yield* frozenConfig(config);
 }

@@ -67,6 +67,7 @@ export function describeConfig(config: Config): string {
     described('log', config.log),
     ...config.log.paths.map((one) => described('log.<name>', one, one.name)),
     described('telemetry', config.telemetry),
+    ...config.modules.map(({ name, texts }) => section(`module.${name}`, texts)),
   ];
   return texts.join('\n');
 }
@@ -78,7 +79,8 @@ export function describeConfig(config: Config): string {
 export function configJson(config: Config): JsonObject {
   const disk = config.disk.map(({ redirectsText: _text, ...mount }) => mount);
   const redirects = config.redirects.map(({ fileText: _text, ...redirect }) => redirect);
-  return toJson({ ...config, disk, redirects }) as JsonObject;
+  const modules = config.modules.map(({ name, texts }) => ({ name, ...texts }));
+  return toJson({ ...config, disk, redirects, modules }) as JsonObject;
 }
 
 function mountSections(mount: DiskMount): readonly string[] {

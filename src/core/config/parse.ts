@@ -28,6 +28,7 @@ import {
 } from '../../modules/headers/header-lines.ts';
 import { foreignKey } from './foreign-words.ts';
 import { headersKeys, type ParsedHeaderRule } from '../../modules/headers/section.ts';
+import { isModuleSection } from './module-sections.ts';
 import { sections, type SectionKind, type Sections } from './schema.ts';
 import { identifySection, type SectionIdentity } from './section.ts';
 import type { Environment, Variables } from './variables.ts';
@@ -207,6 +208,8 @@ function* identifyAll(
   const identified = new Map<string, IdentifiedSection & { readonly entries: Entry[] }>();
   for (const { name, line, entries } of scanned) {
     yield;
+    // The module itself says which keys it has.
+    if (isModuleSection(name)) continue;
     const identity = identifySection(name);
     if (typeof identity === 'string') {
       problems.push({ line, message: identity });

@@ -1,15 +1,16 @@
 import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { basename, dirname, join, resolve } from 'node:path';
+import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
 import { type Steps, eventLoop, inTurns } from '../fair/turns.ts';
 import { isServer } from './addresses.ts';
 import { assembleSteps } from './assemble.ts';
 import type { ConfigResult, ReadBesides } from './config.ts';
 import { consistencySteps } from './consistency.ts';
 import { readText } from './files.ts';
-import { includePatterns, placeOf, readIncluded } from './include.ts';
+import { type IncludedFile, includePatterns, placeOf, readIncluded } from './include.ts';
 import { configFileBytesMax } from './limits.ts';
+import { readModuleSections } from './module-sections.ts';
 import { parseSteps, type ParsedIni } from './parse.ts';
 import type { LineProblem } from './problem.ts';
 import { checkReferences, exposureProblems, privateFiles } from './references.ts';
@@ -35,6 +36,8 @@ interface ConfigSource {
    * file may be half written, and the defaults could publish a closed site.
    */
   readonly isReload?: boolean;
+  /** The names that Waymark has itself: no `[module.<name>]` may have them. */
+  readonly takenNames?: () => Promise<ReadonlySet<string>>;
 }
 
 /**
@@ -61,15 +64,38 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   const alone = await steps(parseSteps(read.text, { env }));
   const { line, values } = alone.server;
   if (isReload && line === 0) return failed(file, [incomplete(read.text)]);
-  if (values.include.length === 0) return configOf(alone, source);
+  if (values.include.length === 0) return withModules(alone, source, read.text);
   const at = alone.server.lines.get('include')?.[0] ?? line;
   const included = await readIncluded(values.include, { file, line: at, isReload });
   const ini = await steps(parseSteps(read.text, { env, included: included.files }));
-  return configOf(
-    { ...ini, problems: [...ini.problems, ...included.problems] },
+  const whole = { ...ini, problems: [...ini.problems, ...included.problems] };
+  return withModules(whole, source, read.text, included.files);
+}
+
+/** The configuration with the modules that the ini file names, each loaded for its keys. */
+async function withModules(
+  ini: ParsedIni,
+  source: ConfigSource,
+  text: string,
+  included: readonly IncludedFile[] = [],
+): Promise<ConfigResult> {
+  const { modules, problems } = await readModuleSections(text, {
+    folder: dirname(resolve(source.file)),
+    env: { ...ini.variables, ...source.env },
+    taken: (await source.takenNames?.()) ?? new Set(),
+    included,
+  });
+  const whole = { ...ini, problems: [...ini.problems, ...problems] };
+  const result = await configOf(
+    whole,
     source,
-    included.files.map(({ path }) => path),
+    included.map(({ path }) => path),
   );
+  if (!result.ok) return result;
+  // No mount may serve their code.
+  const files = modules.flatMap(({ from }) => (isAbsolute(from) ? [from] : []));
+  const privatePaths = [...result.config.privatePaths, ...files];
+  return { ok: true, config: Object.freeze({ ...result.config, modules, privatePaths }) };
 }
 
 /** An ini text that no file has, and the variables of its values. */

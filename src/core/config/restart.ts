@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { Config } from './config.ts';
 import { configFieldName } from './ini-key.ts';
+import { moduleRestarts, modulesAfterReload } from './module-sections.ts';
 import { sections } from './schema.ts';
 import { tlsSection } from './section.ts';
 
@@ -33,7 +34,7 @@ export function restartNeeded(before: Config, after: Config): string[] {
     if (one?.certFile !== other?.certFile) changed.push(`${section} cert`);
     if (one?.keyFile !== other?.keyFile) changed.push(`${section} key`);
   }
-  return changed;
+  return [...changed, ...moduleRestarts(before.modules, after.modules)];
 }
 
 /**
@@ -48,6 +49,7 @@ export function configAfterReload(before: Config, after: Config): Config {
     tls: tlsAfterReload(before.tls, after.tls),
     node: nodeAfterReload(before.node, after.node),
     cluster: before.cluster,
+    modules: modulesAfterReload(before.modules, after.modules),
   };
 }
 

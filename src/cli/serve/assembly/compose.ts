@@ -1,7 +1,9 @@
+import type { Task } from '../../../core/background/tasks.ts';
 import { identityFieldsOf } from '../../../modules/visitors/visitor.ts';
 import { type Config, loginProviders } from '../../../core/config/config.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { createExecute } from '../../../core/operations/execute.ts';
+import type { Offers } from '../../../core/module.ts';
+import { type Execute, createExecute } from '../../../core/operations/execute.ts';
 import { createPublicAnswers } from '../../../core/operations/http/public-answers.ts';
 import {
   type Authenticate,
@@ -16,6 +18,9 @@ import type { Serving } from '../../../core/pipeline/serving.ts';
 import { createSite } from '../../../core/pipeline/site.ts';
 import type { CacheUse } from '../../../core/report/memory-use.ts';
 import { newId, now } from '../../../core/values/clock.ts';
+import { scopes } from '../../../core/values/key.ts';
+import { unknownAddress } from '../../../core/values/network/peer.ts';
+import { unknownVisitor } from '../../../modules/rules/operations/preview.ts';
 import {
   type SessionStore,
   followerSessions,
@@ -55,6 +60,8 @@ export interface AppInstance {
   readonly serving: Serving;
   /** Makes one attempt at a delivery. */
   readonly attempt: DeliveryAttempt;
+  /** The work in the background that depends on it. */
+  readonly tasks: readonly Task[];
   /** Calls the data hosts of tables. */
   readonly hosts: HostClient;
   /** The memory of its caches. */
@@ -91,8 +98,8 @@ export function compose(config: Config, context: AppContext): AppInstance {
     ...{ authenticate, parts: () => parts },
   });
   const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
-  const parts = composeParts(config, context, given);
-  Object.assign(provided.offers, { eventTypes: parts.eventTypes });
+  const parts = { ...composeParts(config, context, given), ...provided.parts };
+  Object.assign(provided.offers, { eventTypes: parts.eventTypes, run: runAs(() => execute) });
   const operations = composeOperations(config, { hosts, definitions }, parts);
   const parameters = {
     ...executeParts(config, store, callers),
@@ -126,6 +133,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
     },
     attempt: tracing === undefined ? attempt : tracedAttempt(attempt, tracing.tracer),
     hosts,
+    tasks: provided.tasks,
     memory: () => [disk.memory(), publicAnswers.memory()],
     async close() {
       checks.close();
@@ -137,6 +145,20 @@ export function compose(config: Config, context: AppContext): AppInstance {
       checks.close();
       diallers.cut();
     },
+  };
+}
+
+/** Runs operations with all rights, for a part of the server that the history names. */
+function runAs(execute: () => Execute): Offers['run'] {
+  return async (author, operation, v) => {
+    const caller = { scopes: new Set(scopes), keyId: author, rate: undefined };
+    const outcome = await execute().run(operation, v, {
+      caller: { ...caller, address: unknownAddress },
+      ...{ vk: undefined, qk: undefined, origin: '', fields: {}, transport: 'http' },
+      visitor: unknownVisitor(now()),
+      signal: () => new AbortController().signal,
+    });
+    return outcome.kind === 'reply' ? undefined : outcome.data;
   };
 }
 
