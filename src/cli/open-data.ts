@@ -6,7 +6,8 @@ import type { Store } from '../core/log/store.ts';
 import { type Log, silentLog } from '../core/report/log.ts';
 import { newId, now } from '../core/values/clock.ts';
 import { Failure, failureFrom } from '../core/values/failure.ts';
-import type { Sharing } from '../modules/cluster/log/join.ts';
+import { type Sharing, joining } from '../modules/cluster/log/join.ts';
+import { outboxPart } from '../modules/nodes/log/outbox-entries.ts';
 
 /** The cluster that a data folder belongs to. */
 interface ClusterData {
@@ -23,7 +24,7 @@ interface ClusterData {
  * Opens the store of a data folder, for the server or for a command; `readOnly` for a folder that
  * cannot be written, `isInUse` for one that an older version may use. Rejects as openStore does.
  */
-export function openData(
+export async function openData(
   folder: string,
   {
     readOnly = false,
@@ -41,11 +42,13 @@ export function openData(
   } = {},
 ): Promise<Store> {
   const sharing = cluster && sharingOf(cluster);
-  const outboxMax = node && { entries: node.outboxEntriesMax, bytes: node.outboxBytesMax };
-  return openStore({
-    ...{ folder, now, newId, readOnly, isInUse, sharing, layoutChanged },
-    ...(outboxMax !== undefined && { outboxMax }),
-  });
+  const join = sharing && joining(sharing);
+  const store = await openStore({ folder, now, newId, readOnly, isInUse, join, layoutChanged });
+  if (node !== undefined) {
+    const { outboxEntriesMax: entries, outboxBytesMax: bytes } = node;
+    store.part(outboxPart).max = { entries, bytes };
+  }
+  return store;
 }
 
 /** How a store shares the log of a cluster; undefined without one. */

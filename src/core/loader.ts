@@ -8,6 +8,7 @@ import type {
   Offers,
   SharedOf,
 } from './module.ts';
+import type { Step } from './pipeline/pipeline.ts';
 import type { ServicePath } from './operations/http/service-path.ts';
 import type { OperationDefinition, OperationDescription } from './operations/operation.ts';
 
@@ -16,6 +17,7 @@ interface ProvisionedModules {
   /** By the first segment of the path below `{base}/svc1/`. */
   readonly paths: ReadonlyMap<string, ServicePath>;
   readonly offers: Partial<Offers>;
+  readonly steps: readonly Step[];
   /** The work in the background, for the process that does it for all of them. */
   readonly tasks: readonly Task[];
   /** What their operations need. */
@@ -77,6 +79,7 @@ export class OpenModules {
     return {
       offers,
       paths: new Map(all.flatMap(({ paths = {} }) => Object.entries(paths))),
+      steps: all.flatMap(({ steps = [] }) => steps),
       tasks: all.flatMap(({ tasks = [] }) => tasks),
       parts: Object.assign({}, ...all.map(({ parts }) => parts)) as object,
       close: async () => {

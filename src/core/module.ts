@@ -9,6 +9,7 @@ import type { Dialler } from './outbound/dialler.ts';
 import type { Log } from './report/log.ts';
 import type { CacheUse } from './report/memory-use.ts';
 import type { GatherMetrics, Metric } from './report/metrics.ts';
+import type { Step } from './pipeline/pipeline.ts';
 import type { Tracer } from './report/trace.ts';
 
 /**
@@ -75,6 +76,8 @@ interface Provided {
    * for `/docs` and all below it, `*` for what nothing else answers.
    */
   readonly paths?: Readonly<Record<string, ServicePath>>;
+  /** Its steps in the way of a request for a page. */
+  readonly steps?: readonly Step[];
   /** What others find by its name, if the module is there. */
   readonly offers?: Partial<Offers>;
   /** The work that one process of the server does for all of them, until the next reload. */

@@ -20,7 +20,7 @@ export const breaks: Readonly<Record<string, Break>> = {
   early: {
     file: 'src/modules/nodes/outbox-sender.ts',
     from: 'const { client, apikey } = central;',
-    to: 'await store.outbox.settle(entries.map(({ n }) => ({ n, seq: 1 })));\n    const { client, apikey } = central;',
+    to: 'await store.part(outboxPart).settle(entries.map(({ n }) => ({ n, seq: 1 })));\n    const { client, apikey } = central;',
   },
   // A copy shows parts of transactions.
   half: {

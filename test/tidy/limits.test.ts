@@ -24,7 +24,7 @@ import {
   requestLineBytesMax,
 } from '../../src/core/http/limits.ts';
 import { rangesMax } from '../../src/core/http/representation/ranges.ts';
-import { outboxMaxDefault } from '../../src/core/log/open.ts';
+import { outboxMaxDefault } from '../../src/modules/nodes/log/outbox-entries.ts';
 import { outboundConnectionsMax } from '../../src/core/outbound/h1/http1-client.ts';
 import { http2RequestsMax } from '../../src/core/outbound/h2/http2-client.ts';
 import { wrongKeysPerMinuteMax } from '../../src/core/operations/keys/authenticate.ts';

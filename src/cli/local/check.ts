@@ -10,7 +10,7 @@ import {
 } from '../../core/config/warnings.ts';
 import { isWritable } from '../../core/log/folder/data-folder.ts';
 import { stoppedOpener } from '../../core/log/folder/opening-lock.ts';
-import type { Difference, Store } from '../../core/log/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import {
   type LoadedCertificate,
   certificateState,
@@ -39,6 +39,9 @@ import {
 } from '../options.ts';
 import { createProgress } from '../progress.ts';
 import { table } from '../remote/client-command.ts';
+import { rowLogPart } from '../../modules/nodes/log/open-row-log.ts';
+import type { Difference } from '../../modules/upkeep/verify/log-fold.ts';
+import { upkeep } from '../../modules/upkeep/upkeep.ts';
 
 /** Differences between the data and its log that `check-data` lists. */
 const differencesKeptMax = 1_000;
@@ -166,7 +169,7 @@ async function verifyData(
       const room = `up to ${megabytes(bytes)} in ${folder}`;
       writeLine(err, `Folding the log of ${seq} changes into a temporary copy, ${room}.`);
     }
-    for await (const { checked, of, differences } of store.verify(folder)) {
+    for await (const { checked, of, differences } of store.part(upkeep).verify(folder)) {
       count += differences.length;
       shown.push(...differences.slice(0, differencesKeptMax - shown.length));
       progress.show(`${Math.min(100, Math.floor((checked / of) * 100))} % of ${of} entries`);
@@ -215,7 +218,11 @@ async function digestOf(
   seq: number,
 ): Promise<{ readonly log: string; readonly seq: number; readonly sha256: string }> {
   if (seq <= store.seq()) {
-    return { log: store.rowLog.identity().id, seq, sha256: await store.rowLog.digest(seq) };
+    return {
+      log: store.part(rowLogPart).identity().id,
+      seq,
+      sha256: await store.part(rowLogPart).digest(seq),
+    };
   }
   throw new Failure('invalid', `--seq ${seq}: the log ends with change ${store.seq()}.`);
 }

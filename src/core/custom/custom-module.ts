@@ -1,16 +1,26 @@
 import { dirname, join } from 'node:path';
-import { passContentOn } from '../pipeline/body.ts';
 import { atIntervals } from '../background/tasks.ts';
+import { type Reply, noBody } from '../http/reply.ts';
+import type { ContentRequest } from '../http/request.ts';
 import type { Module, ModuleHost, ModuleProcess } from '../module.ts';
 import type { ServicePath } from '../operations/http/service-path.ts';
 import type { Call, OperationDefinition } from '../operations/operation.ts';
+import { passContentOn } from '../pipeline/body.ts';
+import type { Step } from '../pipeline/pipeline.ts';
+import type { ReplyOrPromise } from '../pipeline/source.ts';
 import { Failure } from '../values/failure.ts';
 import type { Json } from '../values/json/json.ts';
 import type { Config } from '../config/config.ts';
 import { importModule } from '../config/module-import.ts';
-import type { CustomHandler, CustomModule, CustomProcess, CustomProvided } from './contract.ts';
+import type {
+  CustomHandler,
+  CustomModule,
+  CustomProcess,
+  CustomProvided,
+  CustomStep,
+} from './contract.ts';
 import { ModuleGuard } from './module-guard.ts';
-import { replyOf, webRequest } from './web-messages.ts';
+import { type ShownReply, replyOf, shownReply, webRequest } from './web-messages.ts';
 
 /** The folder of the data folder that has those of modules. */
 const modulesFolder = 'modules';
@@ -67,10 +77,11 @@ function customModule({ name, custom }: NamedModule): Module<OpenedModule> {
       const { guard } = opened;
       const provided = provide({ name, custom }, host, opened);
       if (provided instanceof Failure) return { parts: { [partsOf(name)]: { failed: provided } } };
-      const { parts, paths = {}, tasks = [] } = provided;
+      const { parts, paths = {}, steps = [], tasks = [] } = provided;
       return {
         parts: { [partsOf(name)]: { guard, parts } },
         paths: { [name]: pathOf(paths, guard) },
+        steps: steps.map((step) => stepOf(name, step, guard)),
         tasks: tasks.map((task) => ({
           name: `module_${name}`,
           title: `The task ${task.name} of the module ${name}`,
@@ -122,7 +133,8 @@ function provide(
     const settings = host.settings.modules.find((one) => one.name === name)?.settings ?? {};
     const run = async (operation: string, v: object = {}): Promise<unknown> => {
       if (host.offers.run === undefined) throw new TypeError('the server has not started yet');
-      return host.offers.run(guard.source, operation, v);
+      const { run: runOperation } = host.offers;
+      return guard.outside(() => runOperation(guard.source, operation, v));
     };
     const own = { ...process, settings, run };
     return guard.run('provision', () => custom.provision?.(own, shared)) ?? {};
@@ -184,6 +196,72 @@ function pathOf(paths: Readonly<Record<string, CustomHandler>>, guard: ModuleGua
       return replyOf(await handler(request, { address }), guard.source);
     });
   };
+}
+
+/** The place of each kind of step in the list of all. */
+const places = { response: 'access', source: 'disk', fallback: 'fallback' } as const;
+
+/** A step of a module in the list of all steps. */
+function stepOf(
+  name: string,
+  { name: title, at, about, handle }: CustomStep,
+  guard: ModuleGuard,
+): Step {
+  const step = `step ${title}`;
+  return {
+    at: places[at],
+    handle(request, next) {
+      // An answer to a client is changed once, not again for each page inside of it.
+      if (at === 'response' && request.inside !== undefined) return next(request);
+      const shown = webRequest(request);
+      if (shown === undefined) return next(request);
+      return answerStep(shown, { guard, step, handle, request, next });
+    },
+    explain(request, next) {
+      const explained = next(request);
+      const note = `The module ${name} has a step here, which may answer: ${about}`;
+      return { ...explained, notes: [...explained.notes, note] };
+    },
+  };
+}
+
+async function answerStep(
+  shown: Request,
+  {
+    guard,
+    step,
+    handle,
+    request,
+    next,
+  }: Pick<CustomStep, 'handle'> & {
+    readonly guard: ModuleGuard;
+    readonly step: string;
+    readonly request: ContentRequest;
+    readonly next: (request: ContentRequest) => ReplyOrPromise;
+  },
+): Promise<Reply | undefined> {
+  let found: ShownReply | undefined;
+  let isNothing = false;
+  const { address } = request;
+  const made = await guard.answer(step, async (others) => {
+    const answer = await handle(
+      shown,
+      async () => {
+        const reply = await others(async () => next(request));
+        isNothing = reply === undefined;
+        found = shownReply(reply ?? { status: 404, fields: [], body: noBody, source: 'none' });
+        return found.response;
+      },
+      { address },
+    );
+    if (found === undefined) return replyOf(answer, guard.source);
+    if (isNothing && answer === found.response) return undefined;
+    return found.back(answer, guard.source);
+  });
+  if (made === undefined) return undefined;
+  // The step may decide otherwise about the next request.
+  const { isReusable: _reusable, admits: _admits, isCurrent: _current, ...once } = made;
+  return once;
 }
 
 function reasonOf(error: unknown): string {

@@ -28,6 +28,9 @@ export function isOfModule(uncaught: unknown): boolean {
   return guard !== undefined;
 }
 
+/** Waits for work that is none of the module. */
+type Others = <T>(work: () => Promise<T>) => Promise<T>;
+
 interface GuardParts {
   readonly name: string;
   readonly log: Log;
@@ -70,30 +73,39 @@ export class ModuleGuard {
   /**
    * Calls a function of the module for an answer. Rejects with a Failure: its own one, `internal`
    * for all else that it throws, `gateway_timeout` if it takes too long, `unavailable` if too many
-   * calls have not ended.
+   * calls have not ended. The time of what the function waits for by `others` does not count.
    */
-  async answer<T>(step: string, call: () => T | Promise<T>): Promise<T> {
+  async answer<T>(step: string, call: (others: Others) => T | Promise<T>): Promise<T> {
     const { name, answerMsMax: ms = answerMsMax } = this.#parts;
     if (this.#open >= openCallsMax) {
       const message = `The module ${name} has ${openCallsMax} answers that do not end.`;
       throw new Failure('unavailable', message, { source: this.source, retryAfterSeconds: 10 });
     }
     this.#open += 1;
-    const called = this.#called(step, call).finally(() => {
+    let timer: NodeJS.Timeout | undefined;
+    const { promise: late, reject } = Promise.withResolvers<never>();
+    const end = (): void => {
+      const text = `The module ${name} has not answered within ${ms / 1000} s: ${step}.`;
+      this.#write(() => {
+        this.#parts.log.warn({ module: name, step }, text);
+      });
+      reject(new Failure('gateway_timeout', text, { source: this.source }));
+    };
+    const others: Others = async (work) => {
+      clearTimeout(timer);
+      try {
+        // What Waymark does meanwhile is not the code of the module.
+        return await running.exit(work);
+      } finally {
+        timer = setTimeout(end, ms);
+      }
+    };
+    timer = setTimeout(end, ms);
+    const called = this.#called(step, () => call(others)).finally(() => {
       this.#open -= 1;
     });
-    let timer: NodeJS.Timeout | undefined;
-    const late = new Promise<never>((_resolve, reject) => {
-      timer = setTimeout(() => {
-        const text = `The module ${name} has not answered within ${ms / 1000} s: ${step}.`;
-        // What it does later is its own affair.
-        called.catch(() => undefined);
-        this.#write(() => {
-          this.#parts.log.warn({ module: name, step }, text);
-        });
-        reject(new Failure('gateway_timeout', text, { source: this.source }));
-      }, ms);
-    });
+    // What it does behind the time limit is its own affair.
+    called.catch(() => undefined);
     try {
       return await Promise.race([called, late]);
     } catch (thrown) {
@@ -101,6 +113,11 @@ export class ModuleGuard {
     } finally {
       clearTimeout(timer);
     }
+  }
+
+  /** Does work that is none of the module, for a module that asks for it. */
+  outside<T>(work: () => T): T {
+    return running.exit(work);
   }
 
   /** Calls a function of the module, and names it in the log if it blocks the event loop. */

@@ -81,6 +81,11 @@ export interface ContentRequest extends RequestTarget, Recipient {
   readonly accessRules?: Set<string>;
   /** The access rules that the client has passed: a path inside the server asks them no more. */
   readonly passedAccess?: ReadonlySet<string>;
+  /**
+   * How the server has been led to this path: by a rewrite, by a line of a file of redirects, or as
+   * the generic page inside another one; absent for the path that the client asks for.
+   */
+  readonly inside?: 'rewrite' | 'line' | 'page';
   /** The password that a rule has taken from the fields, for a page or breadcrumb inside. */
   readonly password?: string;
   /** Trailer fields (RFC 9110 §6.5) as the client sent them, once `body` has ended. */

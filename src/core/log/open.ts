@@ -2,31 +2,9 @@ import { statSync } from 'node:fs';
 import { link, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
-import { type Sharing, joinCluster, leaveShared } from '../../modules/cluster/log/join.ts';
-import type { SharedFollower } from '../../modules/cluster/log/shared-follower.ts';
-import { SharedWriter } from '../../modules/cluster/log/shared-writer.ts';
-import {
-  TaskTurn,
-  createClusterTask,
-  deliveryTask,
-  tasksIn,
-} from '../../modules/cluster/log/task-turn.ts';
-import { createLocalSessions } from '../../modules/console/sessions/local-sessions.ts';
 import { createDraftReads, putDraftStates } from '../../modules/drafts/log/draft-reads.ts';
-import { createLoginSessions } from '../../modules/login/stored-sessions.ts';
-import { createNodes } from '../../modules/nodes/log/node-states.ts';
-import { createRowLog, putIdentity } from '../../modules/nodes/log/open-row-log.ts';
-import { createOutbox } from '../../modules/nodes/log/outbox-entries.ts';
-import type { OutboxMax } from '../../modules/nodes/log/outbox.ts';
 import { putRuleAssets } from '../../modules/rules/log/rule-lookups.ts';
-import {
-  createIndexBuilder,
-  refreshInstants,
-  refreshWords,
-} from '../../modules/tables/log/index-build.ts';
-import { backUp } from '../../modules/upkeep/backup.ts';
-import { verifyData } from '../../modules/upkeep/verify/verify.ts';
-import { createDeliveryLog } from '../../modules/webhooks/log/delivery-log.ts';
+import { refreshInstants, refreshWords } from '../../modules/tables/log/index-build.ts';
 import { Failure } from '../values/failure.ts';
 import {
   type Databases,
@@ -54,22 +32,21 @@ import {
 } from './folder/data-folder.ts';
 import { claimantPid } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
+import { putIdentity } from './identity.ts';
 import { putSeveralMarks } from './index-entries.ts';
 import { createKeyUses } from './key-uses.ts';
+import { openParts } from './part.ts';
 import { createReads } from './reads.ts';
-import { type SharedLog, createLocalDeliveryWriter } from './shared/shared-log.ts';
-import { memberOf, sharedPlace } from './shared/shared-place.ts';
-import { createSharedValues, valuesOf } from './shared/shared-values.ts';
+import { type DeliveryWriter, createLocalDeliveryWriter } from './shared/shared-log.ts';
+import { sharedPlace } from './shared/shared-place.ts';
+import { valuesOf } from './shared/shared-values.ts';
 import { Snapshots } from './snapshot.ts';
 import type { DraftPlace, Reads, SharedPart, Store, StoreCounts } from './store.ts';
-import { createCommit, createLocalWriter } from './write/commit.ts';
+import { type LogWriter, createCommit, createLocalWriter } from './write/commit.ts';
 import { LogFeed } from './write/feed.ts';
 import { createTogether } from './write/together.ts';
 import { refreshDraftedRows } from './write/write-puts.ts';
 import { type StoreCondition, WriteQueue } from './write/write-queue.ts';
-
-/** The most that an outbox has, if the ini file sets nothing else. */
-export const outboxMaxDefault = { entries: 1_000_000, bytes: 4 * 2 ** 30 };
 
 interface StoreParts {
   /** Absolute path of the data folder; created if it is missing. */
@@ -87,11 +64,27 @@ interface StoreParts {
   readonly isInUse?: boolean;
   /** Called with the former and the new layout of older data, once that is changed. */
   readonly layoutChanged?: LayoutChanged | undefined;
-  /** By default outboxMaxDefault. */
-  readonly outboxMax?: OutboxMax;
-  /** The log that the node shares with others; by default, the folder has a log of its own. */
-  readonly sharing?: Sharing | undefined;
+  /** Joins the log that nodes share; by default, the folder has a log of its own. */
+  readonly join?: JoinLog | undefined;
 }
+
+/** What a store has when it joins a log that nodes share. */
+export interface OpenLog {
+  readonly databases: Databases;
+  readonly reads: Reads;
+  readonly queue: WriteQueue;
+  readonly condition: StoreCondition;
+  /** Wakes all that wait for rows of the log. */
+  readonly wake: () => void;
+  readonly newId: () => string;
+}
+
+/** Makes a store a node that shares its log with others. */
+export type JoinLog = (given: OpenLog) => Promise<{
+  readonly writer: LogWriter & DeliveryWriter;
+  readonly part: SharedPart;
+  close(): Promise<void>;
+}>;
 
 /** Gets two versions of the layout of a data folder, the former one first. */
 export type LayoutChanged = (from: number, to: number) => void;
@@ -103,7 +96,7 @@ export type LayoutChanged = (from: number, to: number) => void;
  * folder that has another history than its shared log.
  */
 export async function openStore({ folder, now, newId, ...given }: StoreParts): Promise<Store> {
-  const { readOnly = false, isInUse = false, sharing, outboxMax = outboxMaxDefault } = given;
+  const { readOnly = false, isInUse = false, join: joinLog } = given;
   if (!readOnly) {
     await prepareFolder(folder);
     if (!(await holdsData(folder))) await createDataFile(folder, newId);
@@ -118,18 +111,20 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     feed.wake();
   };
   const queue = new WriteQueue(databases.environment, condition, wake);
-  const shared = await openShared({ databases, reads, queue, wake, newId, condition }, sharing);
+  const shared = await joined({ databases, reads, queue, wake, newId, condition }, joinLog);
   const writer = shared?.writer ?? createLocalWriter(databases, queue);
   const commit = createCommit({ databases, reads, writer, now, newId });
   const held = { databases, reads, sharedCommit: shared && commit, now, newId };
-  const outbox = createOutbox(databases, reads, { queue, wake, max: outboxMax });
-  const rowLog = createRowLog(databases, reads, { queue, wake });
-  const deliveryWriter = shared?.writer ?? createLocalDeliveryWriter(databases, queue);
-  const turn = shared?.turn;
-  const deliveries = createDeliveryLog(databases, reads, { newId, writer: deliveryWriter, turn });
   const snapshots = new Snapshots(databases);
   const pages = new PageChecks({ folder, databases, condition, isDone: opened.isComplete });
-  let closing: Promise<void> | undefined;
+  const closing = new AbortController();
+  const part = openParts({
+    ...{ folder, databases, reads, queue, wake, newId, closing: closing.signal },
+    writer: shared?.writer ?? createLocalDeliveryWriter(databases, queue),
+    shared: shared?.part,
+    checkPages: () => pages.check(),
+  });
+  let closed: Promise<void> | undefined;
 
   const store: Store = {
     ...reads,
@@ -143,31 +138,19 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
     inDraft: (draft) => createDraftReads(databases, draft),
     inSnapshot: (read, draft) => snapshots.run((then) => read(readsOf(then, draft))),
-    deliveries,
-    rowLog,
-    outbox,
-    localSessions: createLocalSessions(databases, { queue }),
-    loginSessions: createLoginSessions(databases, { queue }),
+    part,
     keyUses: createKeyUses(databases, { queue }),
-    nodes: createNodes(databases, { queue }),
     shared: shared?.part,
     sharedPlace: () => sharedPlace(databases),
     sharedValues: valuesOf(databases),
-    leaveShared: () => leaveShared(databases, queue),
     memory: () => feed.memory(),
     counts: () => countsOf(folder, databases, reads),
-    backUp: (target, signal, copied) => backUp(databases, { folder, target, signal, copied }),
-    buildIndexes: createIndexBuilder(databases, reads, queue),
     checkPages: () => pages.check(),
-    async *verify(within = folder) {
-      await pages.check();
-      const { size: bytes } = await stat(join(folder, dataFile));
-      yield* verifyData(databases, { folder: within, bytes });
-    },
     close() {
       feed.close();
-      closing ??= closeAll(databases, { shared, queue, pages, snapshots });
-      return closing;
+      closing.abort();
+      closed ??= closeAll(databases, { shared, queue, pages, snapshots });
+      return closed;
     },
   };
   return store;
@@ -186,73 +169,27 @@ async function closeAll(
     pages,
     snapshots,
   }: {
-    readonly shared: OpenShared | undefined;
+    readonly shared: Awaited<ReturnType<typeof joined>>;
     readonly queue: WriteQueue;
     readonly pages: PageChecks;
     readonly snapshots: Snapshots;
   },
 ): Promise<void> {
-  if (shared !== undefined) {
-    shared.turn.end();
-    await shared.writer.close();
-    await shared.follower.stop();
-    await shared.shared.close();
-  }
+  // Without a shared log, the queue refuses writes at once.
+  if (shared !== undefined) await shared.close();
   await Promise.all([queue.close(), pages.stop(), snapshots.close()]);
   await environment.close();
 }
 
-interface OpenShared {
-  readonly shared: SharedLog;
-  readonly writer: SharedWriter;
-  readonly follower: SharedFollower;
-  readonly part: SharedPart;
-  readonly turn: TaskTurn;
-}
-
-/** Joins the cluster of a store; undefined for a single machine. */
-async function openShared(
-  {
-    condition,
-    ...given
-  }: Omit<Parameters<typeof joinCluster>[0], 'valuesChanged'> & {
-    readonly condition: StoreCondition;
-  },
-  sharing: Sharing | undefined,
-): Promise<OpenShared | undefined> {
-  if (sharing === undefined) return undefined;
-  const { databases } = given;
-  const listeners = new Set<() => void>();
-  const valuesChanged = (): void => {
-    for (const listener of listeners) listener();
-  };
-  const parts = { ...given, valuesChanged };
+/** Joins the shared log of a store; undefined for a single machine. */
+async function joined(
+  given: OpenLog,
+  joinLog: JoinLog | undefined,
+): Promise<Awaited<ReturnType<JoinLog>> | undefined> {
   try {
-    const { shared, follower } = await joinCluster(parts, sharing);
-    const member = memberOf(databases);
-    const writer = new SharedWriter({ databases, condition, shared, follower, member });
-    const catchUp = async (): Promise<void> => follower.reach(await shared.end());
-    const turns = { monotonicMs: () => performance.now(), catchUp, member };
-    const part: SharedPart = {
-      state: () => {
-        const { failure } = follower;
-        if (failure === undefined) return shared.state();
-        return { isConnected: false, problem: failure.message };
-      },
-      tell: (notice) => writer.tell(notice),
-      catchUp,
-      member,
-      tasks: () => tasksIn(databases),
-      broadcast: (data) => shared.broadcast(data),
-      onBroadcast: (listener) => shared.onBroadcast(listener),
-      files: shared.files,
-      values: createSharedValues(databases, writer, listeners),
-      task: (name) => createClusterTask(databases, name, { ...turns, writer, newId: parts.newId }),
-    };
-    const turn = new TaskTurn(databases, deliveryTask, turns);
-    return { shared, writer, follower, part, turn };
+    return await joinLog?.(given);
   } catch (error) {
-    await databases.environment.close();
+    await given.databases.environment.close();
     throw error;
   }
 }

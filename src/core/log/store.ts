@@ -1,16 +1,10 @@
-import type { ClusterTask } from '../../modules/cluster/log/task-turn.ts';
-import type { LocalSessions } from '../../modules/console/sessions/local-sessions.ts';
 import type { DraftedFamily, SiteDraft } from '../../modules/drafts/draft.ts';
-import type { LoginSessions } from '../../modules/login/stored-sessions.ts';
-import type { Nodes } from '../../modules/nodes/log/node-states.ts';
-import type { Outbox, RowLog } from '../../modules/nodes/log/outbox.ts';
 import type { TreeReads } from '../../modules/rules/log/path-tree.ts';
 import type { RulePlace } from '../../modules/rules/log/rule-index.ts';
 import type { Candidate, StoredRule } from '../../modules/rules/rule.ts';
 import type { Row, Scalar, StoredRow } from '../../modules/tables/row.ts';
 import type { StoredTable } from '../../modules/tables/table.ts';
 import type { HookSecret, StoredHook } from '../../modules/webhooks/hook.ts';
-import type { Deliveries } from '../../modules/webhooks/log/deliveries.ts';
 import type { CacheUse } from '../report/memory-use.ts';
 import type { Failure } from '../values/failure.ts';
 import type { ApiKey } from '../values/key.ts';
@@ -22,12 +16,14 @@ import type {
   HistoryRow,
   RevertibleFamily,
 } from './change.ts';
+import type { Databases } from './databases.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Notice } from './shared/entry.ts';
-import type { SharedFiles } from './shared/shared-log.ts';
+import type { ClusterTask, DeliveryWriter, SharedFiles } from './shared/shared-log.ts';
 import type { SharedPlace } from './shared/shared-place.ts';
 import type { ReadValues, Values } from './shared/shared-values.ts';
 import type { StoredOf } from './write/fold.ts';
+import type { WriteQueue } from './write/write-queue.ts';
 
 /**
  * The request that used an idempotency key (docs/design/history.md#idempotency-and-concurrency).
@@ -420,34 +416,6 @@ export interface StoreCounts {
   readonly bytes: number;
 }
 
-/** The content of a backup. */
-export interface Backup {
-  /** Seq of its newest change. */
-  readonly seq: number;
-  /** Size of its data file in bytes. */
-  readonly bytes: number;
-  /** The files of its assets, and their bytes together. */
-  readonly files: number;
-  readonly fileBytes: number;
-  /** The names of those whose content has another hash than their name. */
-  readonly damagedFiles: readonly string[];
-}
-
-/** A place where a projection differs from the fold of the log. */
-export interface Difference {
-  /** Name of the database: see databases.ts. */
-  readonly database: string;
-  readonly what: string;
-}
-
-/** The progress of a verification, and the findings of its last part. */
-export interface Verification {
-  /** Entries checked so far, and the estimated total. */
-  readonly checked: number;
-  readonly of: number;
-  readonly differences: readonly Difference[];
-}
-
 /** The reactions of a node to the log that it shares with others (docs/design/cluster.md). */
 export interface SharedPart {
   /** Whether the node follows the shared log, and if not, why, as a sentence. */
@@ -472,6 +440,35 @@ export interface SharedPart {
   task(name: string): ClusterTask;
   /** The values that the nodes share besides the log. */
   readonly values: Values;
+}
+
+/** What a store gives to each of its parts. */
+export interface OpenPart {
+  /** Absolute path of the data folder. */
+  readonly folder: string;
+  readonly databases: Databases;
+  readonly reads: Reads;
+  readonly queue: WriteQueue;
+  /** Makes writes durable that all nodes of a cluster get. */
+  readonly writer: DeliveryWriter;
+  readonly shared: SharedPart | undefined;
+  /** Wakes all that wait for rows of the log. */
+  readonly wake: () => void;
+  readonly newId: () => string;
+  /** Store.checkPages. */
+  readonly checkPages: () => Promise<void>;
+  /** Aborts when the store closes. */
+  readonly closing: AbortSignal;
+}
+
+/**
+ * What a module keeps in the data folder besides records of the log. It is the key of
+ * `Store.part`, which opens it when it is first asked for.
+ */
+export interface LogPart<P extends object> {
+  open(given: OpenPart): P;
+  /** The part for changes that nothing follows yet: in a draft, or in an open transaction. */
+  unfollowed?(part: P): P;
 }
 
 /** The log and its projections (docs/design/history.md#the-change-log). */
@@ -528,62 +525,25 @@ export interface Store extends Reads {
    * `unavailable` if the store is closed.
    */
   inSnapshot<T>(read: (reads: Reads) => Promise<T>, draft?: DraftPlace): Promise<T>;
-  /** The queues of the hooks, and the attempts at their messages. */
-  readonly deliveries: Deliveries;
-  /** The rows of the log for other nodes, and from them. */
-  readonly rowLog: RowLog;
-  /** The writes that this node took for its centre. */
-  readonly outbox: Outbox;
-  /** The sessions of a node that follows a centre. */
-  readonly localSessions: LocalSessions;
-  /** The sessions of visitors who have signed in by `[login]` at this node. */
-  readonly loginSessions: LoginSessions;
+  /** A part of the data folder besides the log: see LogPart. */
+  part<P extends object>(part: LogPart<P>): P;
   /** When each key was used last at this node. */
   readonly keyUses: KeyUses;
-  /** The nodes that follow this one. */
-  readonly nodes: Nodes;
   /** The log that the node shares with others; undefined for a single machine. */
   readonly shared: SharedPart | undefined;
   /** How far the folder has applied a shared log; undefined if it is no part of a cluster. */
   sharedPlace(): SharedPlace | undefined;
   /** The values of the folder, also of one that has left its cluster. */
   readonly sharedValues: ReadValues;
-  /** Makes the folder that of a single machine. */
-  leaveShared(): Promise<void>;
   counts(): StoreCounts;
   /** The size of the cache of changes that followers read last. */
   memory(): CacheUse;
-  /**
-   * Copies a snapshot of the data into a folder that is empty or does not exist, given by its
-   * absolute path. Rejects with `conflict` if it is not empty, with `unavailable` if it cannot be
-   * written, and with the reason of the signal if that aborts; no files remain then. `copied` gets
-   * the number and bytes of the files of assets so far.
-   */
-  backUp(
-    target: string,
-    signal?: AbortSignal,
-    copied?: (files: number, bytes: number) => void,
-  ): Promise<Backup>;
   /**
    * Checks all pages of the data file in a thread, unless opening it has already done so. Rejects
    * with `unavailable`, naming the damage, for a page that LMDB cannot have written; the store then
    * refuses changes.
    */
   checkPages(): Promise<void>;
-  /**
-   * Builds indexes, a piece in each transaction, until all are complete or the signal aborts, and
-   * reports each piece; several processes may do so at once. Rejects as commit does.
-   */
-  buildIndexes(
-    signal: AbortSignal,
-    report: (piece: IndexBuild & { readonly isComplete: boolean }) => void,
-  ): Promise<void>;
-  /**
-   * Checks all pages, then folds the log into a temporary copy and compares every projection with
-   * it, part by part; writes may continue. The copy is in a folder, by default the data folder, and
-   * is about as large as the data. Rejects with `storage_full` if the folder has less room.
-   */
-  verify(folder?: string): AsyncIterable<Verification>;
   /** Waits for pending commits, then closes the data folder. */
   close(): Promise<void>;
 }

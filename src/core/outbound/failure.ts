@@ -14,6 +14,7 @@ const sentences = {
   malformed: 'The response is not HTTP/1.1.',
   header: 'The header section of the response is too large.',
   coding: 'The response has a Transfer-Encoding other than chunked.',
+  unsent: 'The server answered with success before it had the whole request, and did not take it.',
   request: 'HTTP cannot carry this request.',
   cancelled: 'The request was cancelled.',
 } as const;

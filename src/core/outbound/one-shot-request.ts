@@ -45,7 +45,10 @@ export interface OneShotResponse {
   readonly fields: readonly string[];
   /** The beginning of the content, without decoding. */
   readonly content: Buffer;
-  /** Why there is no status, or why the content is incomplete. */
+  /**
+   * Why there is no status, or why the content is incomplete; `unsent` if the server answered with
+   * 2xx and did not take the whole request.
+   */
   readonly problem: OutboundProblem | undefined;
 }
 
@@ -136,7 +139,12 @@ export class OneShotRequest implements ResponseHandler {
     const taken = chunk.length > left ? chunk.subarray(0, left) : chunk;
     this.#content = this.#content.length === 0 ? taken : Buffer.concat([this.#content, taken]);
     // The rest of the content is not needed.
-    if (chunk.length > left) this.#giveUp(undefined);
+    if (chunk.length > left && !this.#isUnsent) this.#giveUp(undefined);
+  }
+
+  /** Whether the server has said that all is well before it had the request. */
+  get #isUnsent(): boolean {
+    return this.#status !== undefined && this.#status < 300 && this.#controller?.isSent === false;
   }
 
   onResponseEnd(): void {
@@ -179,7 +187,7 @@ export class OneShotRequest implements ResponseHandler {
       retryAfter: this.#retryAfter,
       fields: this.#fields,
       content: this.#content,
-      problem,
+      problem: this.#isUnsent ? outboundProblem('unsent') : problem,
     });
   }
 }

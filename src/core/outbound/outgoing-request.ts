@@ -36,6 +36,8 @@ export interface Control {
   abort(reason: Error): void;
   pause(): void;
   resume(): void;
+  /** Whether the connection has taken all content of a request that has it in memory. */
+  readonly isSent?: boolean;
   /** The version of the response; 1.1 if the client leaves it out. */
   readonly httpVersion?: HttpVersion;
   /** Name, value, name, value: texts of one character a byte, without white space around them. */

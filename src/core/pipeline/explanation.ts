@@ -1,5 +1,3 @@
-import { proxyId, ruleName, type RuleKind } from '../../modules/rules/rule.ts';
-
 /** The sources of content in their order of precedence (docs/design/requests.md#precedence). */
 export const sourceNames = [
   'redirect',
@@ -12,6 +10,9 @@ export const sourceNames = [
 
 /** The name of a source of content. */
 export type SourceName = (typeof sourceNames)[number];
+
+/** Candidates of one source that explain names, including the one that answers. */
+export const explainCandidatesMax = 100;
 
 const mountLosses = [
   'method',
@@ -91,7 +92,8 @@ export interface CandidateExplanation {
   /** The name of a proxy of the ini file. */
   readonly proxy?: string;
   readonly id?: string;
-  readonly kind?: RuleKind;
+  /** Of a page rule. */
+  readonly kind?: string;
   readonly origin: string;
   readonly path: string;
   /** Absent for the candidate that answers, or that leads to the key of the next entry. */
@@ -155,5 +157,5 @@ export function winnerName(winner: Omit<Winner, 'source' | 'status'>): string {
   const { redirect, mount, proxy, id = '' } = winner;
   if (redirect !== undefined) return `redirect:${redirect}`;
   if (mount !== undefined) return `disk:${mount}`;
-  return ruleName(proxy === undefined ? id : proxyId(proxy));
+  return proxy === undefined ? `rule:${id}` : `proxy:${proxy}`;
 }

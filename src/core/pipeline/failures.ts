@@ -7,7 +7,7 @@ import { type Log, reasonOf } from '../report/log.ts';
 import { STATUS_CODES } from '../server/h1/node-http.ts';
 import { type Failure, type FailureCode, type Problem, failureFrom } from '../values/failure.ts';
 import type { ClientAddress } from '../values/network/peer.ts';
-import type { SiteAccess } from './site-access.ts';
+import type { ErrorPages, FailedRequest } from './source.ts';
 
 /** A failure in an envelope (docs/design/failures.md#failures). */
 interface FailureMember {
@@ -21,8 +21,6 @@ interface FailureMember {
   /** The path of a page of the documentation that helps. */
   readonly docs?: string;
 }
-
-type FailedRequest = Parameters<SiteAccess['errorPage']>[1];
 
 /** The log and the ids of failures. */
 export interface FailureLogs {
@@ -115,7 +113,7 @@ export function contentFailure(failure: Failure, id: string, accept: string | un
 
 /** The site's error page for a failure, with the fields of its reply; undefined without one. */
 export async function errorPage(
-  site: Pick<SiteAccess, 'errorPage'>,
+  site: ErrorPages,
   reply: Reply,
   failed: FailedRequest,
 ): Promise<Reply | undefined> {
@@ -141,7 +139,7 @@ export async function errorPage(
  */
 export async function notFoundPage(
   { log, newId }: Pick<FailureLogs, 'log' | 'newId'>,
-  site: Pick<SiteAccess, 'errorPage'>,
+  site: ErrorPages,
   { failure, request }: { readonly failure: Failure; readonly request: FailedRequest },
 ): Promise<Reply> {
   const id = newId();

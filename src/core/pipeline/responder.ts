@@ -5,17 +5,7 @@ import type { ResponseHeaders } from '../../modules/headers/response-headers.ts'
 import type { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
 import type { SharedLimits } from '../fair/shared-limits.ts';
 import { withoutOwnCookies } from '../http/own-cookies.ts';
-import {
-  type Recipient,
-  type Reply,
-  changedReply,
-  discard,
-  noBody,
-  privateReply,
-  replyField,
-  withoutFields,
-} from '../http/reply.ts';
-import { limitFreshness } from '../http/representation/limited-freshness.ts';
+import { type Recipient, type Reply, changedReply, discard, noBody } from '../http/reply.ts';
 import { prefersHtml } from '../http/representation/negotiation.ts';
 import { hasTooManyRanges } from '../http/representation/ranges.ts';
 import type { RequestTarget } from '../http/request.ts';
@@ -110,26 +100,13 @@ export class Responder {
 
   /** Makes the answer. It never rejects: a failure is an answer as well. */
   reply(): Promise<Reply> {
-    const { responseHeaders, site } = this.#moment.serving;
-    // Asked first: a rule may cease to answer while its answer is made.
-    const hasChanges = site.hasComingChanges();
-    const reply =
-      responseHeaders === undefined ? this.#reply() : this.#changedReply(responseHeaders);
-    return hasChanges ? reply.then((one) => this.#limitedReply(one)) : reply;
-  }
-
-  /** The answer, which caches may use until another page rule answers. */
-  #limitedReply(reply: Reply): Reply {
-    const { serving, nowMs } = this.#moment;
-    const target = this.#incoming?.target;
-    const endMs = target && serving.site.nextChangeMs(target, nowMs);
-    if (endMs === undefined) return reply;
-    return limitFreshness(reply, { endMs, nowMs: this.#parts.now() });
+    const { responseHeaders } = this.#moment.serving;
+    return responseHeaders === undefined ? this.#reply() : this.#changedReply(responseHeaders);
   }
 
   /** The answer with the fields of the ini file, unless it is one of Waymark's own paths. */
   async #changedReply(change: ResponseHeaders): Promise<Reply> {
-    const { config, visitors } = this.#moment.serving;
+    const { config, visitors, site } = this.#moment.serving;
     const reply = await this.#reply();
     const incoming = this.#incoming;
     if (incoming === undefined || reply.status === switchingProtocols) return reply;
@@ -137,8 +114,10 @@ export class Responder {
     if (servicePath(target.path, config.server.base) !== undefined) return reply;
     const { method } = this.#exchange.head;
     const visitor = visitors.visitorOf(incoming);
-    const changed = await change(reply, { ...target, method, fields, address, visitor });
-    return reply.isPrivate === true ? stillPrivate(changed, reply) : changed;
+    const request = { ...target, method, fields, address, visitor };
+    const changed = await change(reply, request);
+    const { signal } = this.#exchange;
+    return (await site.limited({ ...request, body: undefined, signal }, changed)) ?? changed;
   }
 
   async #reply(): Promise<Reply> {
@@ -357,13 +336,4 @@ function answerSignal(exchange: Exchange): AbortSignal {
 
 function seesSources(caller: Caller | undefined): boolean {
   return caller !== undefined && caller.bounds === undefined && hasScope(caller, 'read');
-}
-
-/** No field of the ini file lets a cache store what the reply before did not. */
-function stillPrivate(changed: Reply, before: Reply): Reply {
-  const said = replyField(before, 'cache-control') ?? '';
-  const reply = privateReply(changed);
-  if (!/no-store/i.test(said)) return reply;
-  const fields = [...withoutFields(reply.fields, 'cache-control'), 'Cache-Control', said];
-  return { ...reply, fields };
 }

@@ -11,7 +11,8 @@ import type { Caller } from '../values/key.ts';
 import type { Tracer } from '../report/trace.ts';
 import type { ConsoleFiles } from '../../modules/console/console-files.ts';
 import type { PublicFileReplies, PublicFiles } from '../../modules/console/public-files.ts';
-import type { Site } from './site.ts';
+import type { Pipeline } from './pipeline.ts';
+import type { ErrorPages } from './source.ts';
 import type { Authenticate, CallerEnds } from '../operations/keys/authenticate.ts';
 import type { Login } from '../../modules/login/login.ts';
 import type { Visitors } from '../../modules/visitors/visitor.ts';
@@ -26,7 +27,7 @@ import type { PublicAnswers } from '../operations/http/public-answers.ts';
 export interface Serving {
   readonly config: Config;
   readonly version: string;
-  readonly site: Site;
+  readonly site: Pipeline & ErrorPages;
   /** Lets later reads see all commits so far; to be called when a request arrives. */
   readonly refresh: () => void;
   /**
@@ -88,7 +89,7 @@ export interface Serving {
 /** A draft that a browser previews. */
 export interface DraftSite {
   readonly draft: Pick<SiteDraft, 'id' | 'name'>;
-  readonly site: Pick<Site, 'respond'>;
+  readonly site: Pick<Pipeline, 'respond'>;
   /** When the preview ends, in milliseconds since 1970. */
   readonly endMs: number;
   /** Whether its pages may run scripts: see createPreviewTrust. */

@@ -1,5 +1,6 @@
-import { type Reply, noBody, statusFor } from '../http/reply.ts';
-import type { ContentRequest } from '../http/request.ts';
+import type { Duplex } from 'node:stream';
+import { type FieldList, type Reply, noBody, statusFor } from '../http/reply.ts';
+import type { ContentRequest, RequestTarget } from '../http/request.ts';
 import { Failure } from '../values/failure.ts';
 import type {
   AccessExplanation,
@@ -7,6 +8,7 @@ import type {
   ExplainedSource,
   Explanation,
   SourceName,
+  Winner,
 } from './explanation.ts';
 
 /** A reply, or a promise if it has to be read or fetched; undefined if there is none. */
@@ -15,12 +17,17 @@ export type ReplyOrPromise = Reply | undefined | Promise<Reply | undefined>;
 /** The parts of a request that decide which source answers it, and how. */
 export type PageRequest = Pick<
   ContentRequest,
-  'method' | 'origin' | 'path' | 'sentPath' | 'query' | 'fields' | 'visitor'
+  'method' | 'origin' | 'path' | 'sentPath' | 'query' | 'fields' | 'visitor' | 'inside'
 >;
+
+/** A request that is explained, and the source before this one that answers it, if there is one. */
+export interface ExplainedRequest extends PageRequest {
+  readonly winner?: Winner;
+}
 
 /**
  * One source of content (docs/design/requests.md#precedence). Both of its functions make the same
- * decisions. `depth` counts the generic pages that the request has passed through.
+ * decisions.
  */
 export interface ContentSource {
   readonly name: SourceName;
@@ -28,9 +35,9 @@ export interface ContentSource {
    * The reply; undefined if the source does not have the page. Throws or rejects with
    * `method_not_allowed` if the page does not allow the method, and with the source's own failures.
    */
-  respond(request: ContentRequest, depth: number): ReplyOrPromise;
+  respond(request: ContentRequest): ReplyOrPromise;
   /** Explains respond; reads only, and sends no request to another server. */
-  explain(request: PageRequest, depth: number): SourceExplanation;
+  explain(request: PageRequest): SourceExplanation;
 }
 
 /** The reply of a source, and why; each candidate has a loss, except the one that replies. */
@@ -53,6 +60,18 @@ export interface ExplainedReply extends ExpectedReply {
   readonly branches?: readonly BranchExplanation[];
   /** The look-ups of further keys that a breadcrumb leads over. */
   readonly hops?: readonly ExplainedSource[];
+}
+
+/** A connection to a source that has switched to another protocol. */
+export interface SwitchedProtocol {
+  /** The protocols, as the source names them in Upgrade. */
+  readonly protocol: string;
+  /** The fields of the 101 without Connection and Upgrade. */
+  readonly fields: FieldList;
+  /** The connection to the source, from the first byte after its 101. */
+  readonly connection: Duplex;
+  /** As in Reply. */
+  readonly source: string;
 }
 
 /** The properties of a reply that are known before it is made. */
@@ -109,4 +128,13 @@ export function replyOrFailure<T>(decide: () => T): T | ExpectedReply {
     if (!(thrown instanceof Failure)) throw thrown;
     return { status: statusFor(thrown), notes: [thrown.message] };
   }
+}
+
+/** The parts of a failed request that an error page is chosen by. */
+export type FailedRequest = RequestTarget & Pick<ContentRequest, 'fields' | 'address' | 'visitor'>;
+
+/** The error pages of a site. */
+export interface ErrorPages {
+  /** The site's own error page for a failure, with its status; undefined if it has none. */
+  errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
 }

@@ -5,7 +5,7 @@ import { isRead, type Fields } from '../../core/http/request.ts';
 import type { AccessExplanation } from '../../core/pipeline/explanation.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';
 import { encodePath, sentUrlOf } from '../../core/values/path.ts';
-import { unknownSection } from '../rules/rule.ts';
+import { unknownSection } from '../../core/pipeline/place-access.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
 import type { AccessRequest, GuardedRequest } from './access-request.ts';
 import {
@@ -44,15 +44,14 @@ export type Admission = Admitted | { readonly reply: Reply };
 export interface AccessGuard {
   /**
    * Admits a request, or makes the reply that leads to signing in. Throws or rejects with
-   * `unauthenticated`, `forbidden`, `rate_limited` or `unavailable`. `depth` counts the generic
-   * pages around the request.
+   * `unauthenticated`, `forbidden`, `rate_limited` or `unavailable`.
    */
-  admit(request: GuardedRequest, depth: number): Admission | Promise<Admission>;
+  admit(request: GuardedRequest): Admission | Promise<Admission>;
   /**
    * As admit, for the answer of a page rule that names a section: of this section alone, on top of
    * those of its path. A section that the ini file does not have admits nobody.
    */
-  admitTo(name: string, request: GuardedRequest, depth: number): Admission | Promise<Admission>;
+  admitTo(name: string, request: GuardedRequest): Admission | Promise<Admission>;
   /** The trailer fields of a client without those that only another server may add. */
   trailersOf(trailers: FieldList): FieldList;
   /**
@@ -96,12 +95,12 @@ export function createAccessGuard(
   const admitThrough = (
     rulesThere: readonly Rule[],
     request: GuardedRequest,
-    depth: number,
   ): Admission | Promise<Admission> => {
     const fields = withoutSpoofed(request.fields, copied);
-    const { passedAccess } = request;
+    const { passedAccess, inside } = request;
+    const isPage = inside === 'page';
     // The same client asks for a rewritten path; its password is no longer among the fields.
-    const isAsked = ({ name }: Rule): boolean => depth > 0 || passedAccess?.has(name) !== true;
+    const isAsked = ({ name }: Rule): boolean => isPage || passedAccess?.has(name) !== true;
     const matching = rulesThere.filter(isAsked);
     const [first] = matching;
     if (first === undefined) return { fields };
@@ -109,7 +108,7 @@ export function createAccessGuard(
     const { client } = request;
     if (client === undefined) {
       const passed = { passed: matching.map(({ name }) => name) };
-      return admitBy(matching, { ...request, fields }, depth === 0, passed);
+      return admitBy(matching, { ...request, fields }, !isPage, passed);
     }
     if (client.isForeign) throw foreign().of(first.source);
     const asked = { ...request, visitor: client.visitor, fields: client.fields };
@@ -119,11 +118,11 @@ export function createAccessGuard(
   };
   const byName = new Map(prepared.map((rule) => [rule.name, rule]));
   return {
-    admit: (request, depth) => admitThrough(rulesOf(request), request, depth),
-    admitTo(name, request, depth) {
+    admit: (request) => admitThrough(rulesOf(request), request),
+    admitTo(name, request) {
       const rule = byName.get(name);
       if (rule === undefined) throw noSection(name);
-      return admitThrough([rule], request, depth);
+      return admitThrough([rule], request);
     },
     trailersOf: (trailers) => withoutSpellings(trailers, copied),
     reuseFor: (names) => reuseOf(prepared.filter(({ name }) => names.includes(name))),

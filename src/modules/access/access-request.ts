@@ -1,4 +1,9 @@
-import type { AccessClient, Fields, RequestTarget } from '../../core/http/request.ts';
+import type {
+  AccessClient,
+  ContentRequest,
+  Fields,
+  RequestTarget,
+} from '../../core/http/request.ts';
 import type { Visitor } from '../../core/http/visitor.ts';
 
 /** The parts of a request that decide whether its client may have the answer. */
@@ -18,4 +23,5 @@ export interface GuardedRequest extends AccessRequest {
   /** Collects the names of the rules that the answer depends on. */
   readonly accessRules?: Set<string>;
   readonly passedAccess?: ReadonlySet<string>;
+  readonly inside?: ContentRequest['inside'];
 }

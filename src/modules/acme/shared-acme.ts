@@ -6,7 +6,7 @@ import { type SecretsKey, readSecretsKeys } from '../../core/config/secrets-keys
 import type { ReadValues, ValueChange, Values } from '../../core/log/shared/shared-values.ts';
 import type { SharedPart } from '../../core/log/store.ts';
 import { Failure } from '../../core/values/failure.ts';
-import type { ClusterTask } from '../cluster/log/task-turn.ts';
+import type { ClusterTask } from '../../core/log/shared/shared-log.ts';
 import type { IssuedCertificate } from './acme-order.ts';
 import {
   type AcmeStore,

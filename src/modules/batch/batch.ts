@@ -9,6 +9,7 @@ import type { Json } from '../../core/values/json/json.ts';
 import { type ShadowParts, isSiteProblem, siteProblems } from '../rules/operations/shadows.ts';
 import { batchOperationsMax } from './limits.ts';
 import { type BatchReport, type BatchRequest, type BatchResult, batchNames } from './run-batch.ts';
+import { deliveriesPart } from '../webhooks/log/delivery-log.ts';
 
 /** Characters of the vk of a batch: that of an operation has its place in the batch behind it. */
 const batchVkCharactersMax = 240;
@@ -147,7 +148,7 @@ export const batch = defineOperation({
       store.refresh();
       const wroteHook = operations.some(({ a }) => a.startsWith('svc1.webhook.'));
       // After the answer, no delivery is sent as a hook was before.
-      if (report.done && wroteHook) await store.deliveries.waitUntilApplied(seq);
+      if (report.done && wroteHook) await store.part(deliveriesPart).waitUntilApplied(seq);
       const results = report.done
         ? await withShadows({ store, site }, report.results, call)
         : report.results;

@@ -119,7 +119,7 @@ function answered(
 }
 
 /** The enginedata of a page that an engine renders, for each branch of its `when`. */
-export interface RenderWhen {
+interface RenderWhen {
   readonly when: readonly Branch<JsonObject>[];
   /** The default: the enginedata without `when`. */
   readonly otherwise: Branch<JsonObject>;

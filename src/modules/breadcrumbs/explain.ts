@@ -12,10 +12,10 @@ import {
   type ExplainedReply,
   replyOrFailure,
 } from '../../core/pipeline/source.ts';
-import { explainCandidates, explainSilent } from '../rules/find.ts';
+import { explainCandidates, explainSilent, withBranches } from '../rules/find.ts';
 import { type StoredRule, isValidAt, unmatchableOrigin } from '../rules/rule.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
-import { type RenderWhen, chooseRenderBranch } from './branches.ts';
+import { chooseRenderBranch, renderWhenOf } from './branches.ts';
 import {
   type BreadcrumbHop,
   type BreadcrumbStart,
@@ -96,15 +96,6 @@ export function explainKey(
   };
 }
 
-/** Adds branches to the first candidate. */
-export function withBranches(
-  candidates: ExplainedSource['candidates'],
-  branches: readonly BranchExplanation[],
-): ExplainedSource['candidates'] {
-  const [first, ...others] = candidates;
-  return first === undefined ? [] : [{ ...first, branches }, ...others];
-}
-
 function lookUp(
   rules: RuleReader,
   key: string,
@@ -130,12 +121,16 @@ function lookUp(
   };
 }
 
-/** Explains which branch of a page's `enginedata.when` applies to the visitor. */
+/**
+ * Explains which branch of a page's `enginedata.when` applies to the visitor; undefined without
+ * such branches.
+ */
 export function explainRender(
-  renderWhen: RenderWhen,
   stored: StoredRule,
   visit: Pick<BreadcrumbVisit, 'visitor' | 'query'>,
-): readonly BranchExplanation[] {
+): readonly BranchExplanation[] | undefined {
+  const renderWhen = renderWhenOf(stored);
+  if (renderWhen === undefined) return undefined;
   const context = new EvaluationContext(stored.rule.id, visit);
   return branchesOf(renderWhen, { context, branch: chooseRenderBranch(renderWhen, stored, visit) });
 }

@@ -1,7 +1,10 @@
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
+import { whenReady } from '../../core/values/when-ready.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';
+import { withoutOwnCookies } from '../../core/http/own-cookies.ts';
+import type { ResponseHeaders } from '../headers/response-headers.ts';
 import { rulesInside } from '../rules/bounds/rules.ts';
-import { forOnePerson, unsentReferrer } from './reply.ts';
+import { cachingFields, forOnePerson, keyData, keyReply, unsentReferrer } from './reply.ts';
 import type { ResolvedBreadcrumb } from './resolve.ts';
 import { type TokenHolder, type TokenParts, holderOf } from './token.ts';
 import type { CountVisit } from './visit-counter.ts';
@@ -9,13 +12,14 @@ import { authorityOf } from '../../core/http/field-template.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import { isPrefetch, prefetchPurpose } from '../../core/http/request.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
+import { pathOfText } from '../../core/values/path.ts';
 import { asOfProperty, timeThen } from '../../core/operations/records/moment.ts';
 import {
   defineOperation,
   type Call,
   type OperationResult,
 } from '../../core/operations/operation.ts';
-import type { SiteAccess } from '../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../rules/site-access.ts';
 import {
   breadcrumbSite,
   clientOf,
@@ -108,6 +112,8 @@ interface LinkParts
   readonly store: PageParts['store'] & TokenParts['store'];
   /** Counts the visit of a browser. */
   readonly countVisit: CountVisit;
+  /** The fields of the ini file for the answers of pages. */
+  readonly pageHeaders: ResponseHeaders | undefined;
 }
 
 /**
@@ -146,7 +152,7 @@ export const linkHtm = defineOperation({
 });
 
 function followLink(
-  { countVisit, ...parts }: LinkParts,
+  { countVisit, pageHeaders, ...parts }: LinkParts,
   v: BreadcrumbInput,
   call: Call,
 ): OperationResult<Resolved> | Promise<OperationResult<Resolved>> {
@@ -164,11 +170,15 @@ function followLink(
   const answer = (resolved: ResolvedBreadcrumb) => {
     if (call.method === 'GET') countVisit(resolved, visit);
     if (call.method !== 'HEAD' && !isPrefetch(prefetchPurpose(call.fields))) holder?.used();
-    const reply = site.breadcrumb(resolved, { ...asked, origin: call.origin });
-    return reply instanceof Promise ? reply.then(answered) : answered(reply);
+    const page = whenReady(keyReply(resolved, { ...asked, origin: call.origin }), (reply) => {
+      const { key } = asked;
+      const path = pathOfText(key.startsWith('/') ? key : `/${key}`);
+      const { address } = call.caller;
+      return pageHeaders?.(reply, { ...asked, origin: call.origin, path, address }) ?? reply;
+    });
+    return whenReady(page, answered);
   };
-  const resolved = site.resolve(asked);
-  return resolved instanceof Promise ? resolved.then(answer) : answer(resolved);
+  return whenReady(site.resolve(asked), answer);
 }
 
 /** An answer that a browser does not name to others, also if it fails. */
@@ -244,8 +254,7 @@ async function resolutionAnswer(
   visit: ClientVisit,
 ): Promise<OperationResult<Resolved>> {
   const resolved = await site.resolve(visit);
-  const { data, caching } = await site.breadcrumbData(resolved, visit);
-  return { kind: 'data', data, caching };
+  return { kind: 'data', data: await keyData(resolved, visit), caching: cachingFields(resolved) };
 }
 
 function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit {
@@ -255,7 +264,8 @@ function visitOf({ k, origin, query }: BreadcrumbInput, call: Call): ClientVisit
     key: k,
     ...where,
     query: parseQueryText(query ?? ''),
-    fields: call.fields,
+    // A page rule may show the fields of the request, and send them elsewhere.
+    fields: withoutOwnCookies(call.fields),
     visitor: visitorAt(call, where),
     client: clientOf(call, where),
   };

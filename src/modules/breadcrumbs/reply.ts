@@ -5,6 +5,7 @@ import {
   type Reply,
   isEmptyStatus,
   noBody,
+  replyField,
   withoutCaching,
   withoutFields,
 } from '../../core/http/reply.ts';
@@ -29,8 +30,18 @@ export function visitReply(
   const shown = prefersJson(visit.fields) ? shownHeaders(resolved, visit) : undefined;
   const reply = (headers: RuleHeaders | undefined): Reply | Promise<Reply> =>
     withFields(resolved, breadcrumbReply({ ...resolved, headers }, visit), visit);
-  return shown instanceof Promise ? shown.then(reply) : reply(shown);
+  const made = shown instanceof Promise ? shown.then(reply) : reply(shown);
+  // The next visitor may meet other conditions, whatever the ini file says of caches.
+  if (!resolved.hops.some(({ breadcrumb }) => breadcrumb.when.length > 0)) return made;
+  return made instanceof Promise ? made.then(forOneVisitor) : forOneVisitor(made);
 }
+
+/** Keeps the answer of one visitor out of caches, unless its rule says otherwise. */
+function forOneVisitor(reply: Reply): Reply {
+  return replyField(reply, 'cache-control') === notShared ? { ...reply, isPrivate: true } : reply;
+}
+
+const notShared = 'private, no-store';
 
 /**
  * The reply without these fields: a redirect or page, or the answer of get_resolve if Accept
@@ -133,7 +144,7 @@ export function cachingFields({
   let fields = caching.get(dependencies);
   if (fields === undefined) {
     const vary = [...new Set(['Accept', ...dependencies.vary])].sort().join(', ');
-    fields = ['Cache-Control', 'private, no-store', 'Vary', vary];
+    fields = ['Cache-Control', notShared, 'Vary', vary];
     caching.set(dependencies, fields);
   }
   return fields;

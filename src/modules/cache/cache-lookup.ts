@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { fieldOfVariable, isOfClient } from '../../core/http/field-template.ts';
 import type { ContentRequest, Fields, RequestTarget } from '../../core/http/request.ts';
 import type { PageRequest } from '../../core/pipeline/source.ts';
+import type { ViaNames } from '../../core/outbound/own-names.ts';
 import { sentUrlOf, urlOf } from '../../core/values/path.ts';
 import { type FetchPlan, type FetchRule, fetchPlan } from '../proxy/fetch-plan.ts';
 import { type ForwardedRequest, forwardedField } from '../proxy/request-fields.ts';
@@ -38,7 +39,7 @@ export interface CacheLookup {
  * receive the same values that select the stored response.
  */
 export function lookUp<T extends PageRequest & ForwardedRequest>(
-  { answers, via }: { readonly answers: Pick<CacheStore, 'find'>; readonly via: string },
+  { answers, via }: { readonly answers: Pick<CacheStore, 'find'>; readonly via: ViaNames },
   plan: CachePlan,
   given: T,
 ): Omit<CacheLookup, 'request' | 'directives' | 'rulesPassed'> & { readonly request: T } {

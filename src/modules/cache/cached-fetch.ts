@@ -1,5 +1,6 @@
 import { type Reply, discard } from '../../core/http/reply.ts';
 import { type ContentRequest, isRead } from '../../core/http/request.ts';
+import type { ViaNames } from '../../core/outbound/own-names.ts';
 import type { ExpectedReply, PageRequest } from '../../core/pipeline/source.ts';
 import { type Cancellation, Failure } from '../../core/values/failure.ts';
 import { createLruCache } from '../../core/values/lru-cache.ts';
@@ -69,9 +70,9 @@ const unsharedMs = 120_000;
  */
 const coalescedWaitMsMax = 5_000;
 
-/** `via` is this server's name in Via fields. */
+/** `via` has this server's names in Via fields. */
 interface CachedFetchParts extends SourceFetchParts {
-  readonly via: string;
+  readonly via: ViaNames;
   /** The fields in which a trusted proxy names the client, by lower-case name. */
   readonly identityFields: readonly string[];
 }

@@ -27,6 +27,7 @@ import { type RuleParts, ruleFamily, rulePlacing } from '../rules/operations/rul
 import { tableFamily } from '../tables/operations/table-family.ts';
 import { rowFamily } from '../tables/rows/row-family.ts';
 import { hookFamily } from '../webhooks/operations/hook-family.ts';
+import { deliveriesPart } from '../webhooks/log/delivery-log.ts';
 
 /** Keys: an undone insert revokes its key, and a revocation is for good. */
 const keyFolding: Folding = {
@@ -111,7 +112,7 @@ export const invalidateChanges = defineOperation({
     store.refresh();
     // After the answer, no delivery is sent as a hook was before.
     if (store.hooksStamp() !== hooksBefore) {
-      await store.deliveries.waitUntilApplied(Number(done.report.seq));
+      await store.part(deliveriesPart).waitUntilApplied(Number(done.report.seq));
     }
     return reportResult(done, request.request);
   },

@@ -25,6 +25,8 @@ import {
   clusterStatus,
   createCluster,
 } from './status.ts';
+import { membership } from './log/join.ts';
+import { rowLogPart } from '../nodes/log/open-row-log.ts';
 
 /** The shortest and longest retention that `waymark cluster` sets: one hour to ten years. */
 const retentionMsMin = 3_600_000;
@@ -169,7 +171,7 @@ async function moveCertificates(
 async function logOf(folder: string): Promise<string> {
   const store = await openStore({ folder, now, newId });
   try {
-    const { id, follows } = store.rowLog.identity();
+    const { id, follows } = store.part(rowLogPart).identity();
     if (follows === undefined) return id;
     throw new Failure(
       'conflict',
@@ -289,7 +291,7 @@ async function leaveCluster(
         throw new Failure('not_found', 'The data folder is no part of a cluster.');
       }
       const left = await keepCertificates(config, store);
-      await store.leaveShared();
+      await store.part(membership).leave();
       const { seq } = store.counts();
       if (json) writeLine(out, JSON.stringify({ log: place.id, seq }));
       else {

@@ -2,15 +2,15 @@ import { createHash } from 'node:crypto';
 import type { WorkTurns } from '../../core/fair/turns.ts';
 import { contentChunks } from '../../core/http/content/content.ts';
 import { type Reply, discard, replyField, statusOf } from '../../core/http/reply.ts';
-import { limitFreshness } from '../../core/http/representation/limited-freshness.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
 import type { Reads } from '../../core/log/store.ts';
 import type { Call } from '../../core/operations/operation.ts';
-import type { SiteAccess } from '../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../rules/site-access.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';
 import { type Json, sameJson } from '../../core/values/json/json.ts';
 import type { Caller } from '../../core/values/key.ts';
 import type { BranchOutcome } from '../breadcrumbs/branches.ts';
+import { keyReply } from '../breadcrumbs/reply.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
 import { isSourceInside, rulesInside } from '../rules/bounds/rules.ts';
 import { clientOf } from '../rules/operations/page-lookup.ts';
@@ -34,11 +34,10 @@ export type Question =
   | { readonly url: string; readonly target: RequestTarget }
   | { readonly key: string; readonly origin: string };
 
-/** The call, the visitor that it describes, its time (milliseconds since 1970), and its end. */
+/** The call, the visitor that it describes, and its end. */
 export interface Asker {
   readonly visitor: Previewed;
   readonly call: Call;
-  readonly nowMs: number;
   readonly signal: AbortSignal;
   readonly turns: WorkTurns;
 }
@@ -246,15 +245,14 @@ async function answerOf(
 export async function replyTo(
   { site, breadcrumbs }: ComparedSite,
   question: Question,
-  { visitor, call, nowMs, signal }: Asker,
+  { visitor, call, signal }: Asker,
 ): Promise<Reply> {
   if ('key' in question) {
     const visit = { ...question, query: '', ...visitor, client: clientOf(call) };
-    return breadcrumbs.breadcrumb(await breadcrumbs.resolve(visit), visit);
+    return keyReply(await breadcrumbs.resolve(visit), visit);
   }
   const { target } = question;
-  const hasChanges = site.hasComingChanges();
-  const reply = await site.respond({
+  return site.respond({
     method: 'GET',
     ...target,
     fields: visitor.fields,
@@ -264,8 +262,6 @@ export async function replyTo(
     body: undefined,
     signal,
   });
-  const endMs = hasChanges ? site.nextChangeMs(target, nowMs) : undefined;
-  return endMs === undefined ? reply : limitFreshness(reply, { endMs, nowMs });
 }
 
 /** The branches of the breadcrumb that answers; a file answers before any. */

@@ -5,7 +5,7 @@ import { visitDaysMax } from '../../core/operations/limits.ts';
 import { type Call, defineOperation } from '../../core/operations/operation.ts';
 import { parseOrigin } from '../../core/operations/place.ts';
 import { turnsOf } from '../../core/operations/turns.ts';
-import type { SiteAccess } from '../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../rules/site-access.ts';
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
 import { openDraftSeen } from '../drafts/bounds.ts';
 import type { SiteDraft } from '../drafts/draft.ts';
@@ -244,7 +244,7 @@ async function comparison(
       ...{ reads: store.inDraft(draft), rows: ofDraft.rowsFor(call), caller, timeMs },
     }),
   };
-  return { sites, asker: { visitor, call, nowMs: timeMs, signal: call.signal(), turns } };
+  return { sites, asker: { visitor, call, signal: call.signal(), turns } };
 }
 
 function questionsOf(

@@ -1,8 +1,8 @@
 import type { Config, DiskMount } from '../../core/config/config.ts';
 import { plainGetFields, withoutCaching } from '../../core/http/content/content.ts';
 import type { Reply } from '../../core/http/reply.ts';
-import type { ContentRequest, RequestTarget } from '../../core/http/request.ts';
-import type { ReplyOrPromise } from '../../core/pipeline/source.ts';
+import type { ContentRequest } from '../../core/http/request.ts';
+import type { ErrorPages, FailedRequest, ReplyOrPromise } from '../../core/pipeline/source.ts';
 import type { CacheUse } from '../../core/report/memory-use.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { createDiskCaches } from './file-cache.ts';
@@ -10,7 +10,7 @@ import { type FolderNames, namesBelow } from './folder-names.ts';
 import { type Mount, type MountParts, createMount } from './mount.ts';
 
 /** Serves the files of all mounts (docs/design/requests.md#precedence). */
-export interface Disk {
+export interface Disk extends ErrorPages {
   /** In the order in which they are tried. */
   readonly mounts: readonly Mount[];
   /**
@@ -24,8 +24,6 @@ export interface Disk {
    * does.
    */
   fallback(request: ContentRequest): Promise<Reply | undefined>;
-  /** The error page of the first mount that has one, as the function errorPage returns it. */
-  errorPage(status: number, failed: FailedRequest): Promise<Reply | undefined>;
   /** The names directly below a path; see namesBelow. */
   namesBelow(
     place: { readonly origin: string; readonly path: string },
@@ -97,9 +95,6 @@ export function createDisk({
     close: () => caches.files.close(),
   };
 }
-
-/** The parts of a failed request that an error page is chosen by. */
-export type FailedRequest = RequestTarget & Pick<ContentRequest, 'fields' | 'address' | 'visitor'>;
 
 /**
  * The error page of the first mount that applies to the request and has one, with the failure's

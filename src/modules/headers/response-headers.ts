@@ -9,7 +9,10 @@ import {
   type Reply,
   guardedFields,
   isCacheControl,
+  privateReply,
+  replyField,
   withVary,
+  withoutFields,
 } from '../../core/http/reply.ts';
 import { needsUser } from '../../core/http/visitor.ts';
 import { isPlaceholder } from '../redirects/redirect-lines.ts';
@@ -67,12 +70,33 @@ export function createResponseHeaders(
     if (applied.length === 0) return reply;
     const changes = changesFor(applied, reply.status >= 400);
     if (reply.withNonce === undefined || !changes.usesNonce) {
-      return applyChanges(reply, request, changes);
+      return applyKept(reply, request, changes);
     }
     const nonce = newNonce();
-    const applyWith = (page: Reply) => applyChanges(page, { ...request, nonce }, changes);
+    const applyWith = (page: Reply) => applyKept(page, { ...request, nonce }, changes);
     return reply.withNonce(nonce).then(applyWith);
   };
+}
+
+/** Changes a reply; no field lets a cache store what the reply did not. */
+function applyKept(
+  reply: Reply,
+  request: TemplateRequest,
+  changes: FieldChanges,
+): Reply | Promise<Reply> {
+  const changed = applyChanges(reply, request, changes);
+  if (reply.isPrivate !== true) return changed;
+  return changed instanceof Promise
+    ? changed.then((one) => stillPrivate(one, reply))
+    : stillPrivate(changed, reply);
+}
+
+function stillPrivate(changed: Reply, before: Reply): Reply {
+  const said = replyField(before, 'cache-control') ?? '';
+  const reply = privateReply(changed);
+  if (!/no-store/i.test(said)) return reply;
+  const fields = [...withoutFields(reply.fields, 'cache-control'), 'Cache-Control', said];
+  return { ...reply, fields };
 }
 
 const combinationsMax = 256;

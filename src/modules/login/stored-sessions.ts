@@ -1,6 +1,6 @@
 import type { Databases } from '../../core/log/databases.ts';
 import { storedJson } from '../../core/log/encoding.ts';
-import type { WriteQueue } from '../../core/log/write/write-queue.ts';
+import type { LogPart, OpenPart } from '../../core/log/store.ts';
 
 /** Of the oldest sessions of `[login]`, those that a sign-in looks at to remove expired ones. */
 const expiredLoginsRemovedMax = 200;
@@ -58,11 +58,10 @@ export function isLoginEntry(name: string): boolean {
   return name.startsWith('login ');
 }
 
-/** Makes the LoginSessions of the databases, which all workers share. */
-export function createLoginSessions(
-  { meta }: Pick<Databases, 'meta'>,
-  { queue }: { readonly queue: WriteQueue },
-): LoginSessions {
+/** The sessions of visitors who have signed in by `[login]` at this node. */
+export const loginSessionsPart: LogPart<LoginSessions> = { open: createLoginSessions };
+
+function createLoginSessions({ databases: { meta }, queue }: OpenPart): LoginSessions {
   const reads = createReads(meta);
   const { find, keys, count, changes } = reads;
   const counted = (by: number): void => {

@@ -2,6 +2,7 @@ import { readFile } from 'node:fs/promises';
 import { createWaymarkClient, type WaymarkClient } from '../peers/waymark-client.ts';
 import type { Store } from '../../core/log/store.ts';
 import { centralTimeoutMs } from './limits.ts';
+import { rowLogPart } from './log/open-row-log.ts';
 
 /** The header field with the generation of a node's log. */
 export const generationName = 'waymark-generation';
@@ -10,10 +11,10 @@ export const generationName = 'waymark-generation';
  * Makes the client of a node for its centre. Each request has the generation of the node's log, so
  * that a former centre refuses it (docs/design/nodes.md#a-new-centre).
  */
-export function createCentralClient(url: string, { rowLog }: Pick<Store, 'rowLog'>): WaymarkClient {
+export function createCentralClient(url: string, { part }: Pick<Store, 'part'>): WaymarkClient {
   return createWaymarkClient(url, {
     timeoutMs: centralTimeoutMs,
-    fields: () => ({ [generationName]: String(rowLog.identity().generation) }),
+    fields: () => ({ [generationName]: String(part(rowLogPart).identity().generation) }),
   });
 }
 

@@ -3,6 +3,7 @@ import type { Log } from '../../core/report/log.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import type { WaymarkClient } from '../peers/waymark-client.ts';
+import { rowLogPart } from './log/open-row-log.ts';
 
 /** Rows that one transaction of a copy applies, and about how many characters of them. */
 const appliedRowsMax = 5_000;
@@ -59,7 +60,7 @@ export async function copyMissing(
   for (;;) {
     const end = await readCentralEnd(parts);
     store.refresh();
-    const { id, generation } = store.rowLog.identity();
+    const { id, generation } = store.part(rowLogPart).identity();
     if (end.generation < generation) throw formerCentre(central.client.url);
     if (id !== end.log) throw otherLog();
     const missing = end.seq - store.seq();
@@ -77,13 +78,13 @@ export async function copyRows(
   { store, central: { client, apikey }, node }: CopyParts,
   signal: AbortSignal,
 ): Promise<void> {
-  const v = { node: node.name, protocol: followProtocol, ...store.rowLog.end() };
+  const v = { node: node.name, protocol: followProtocol, ...store.part(rowLogPart).end() };
   const transactions = new Transactions();
   let writing = Promise.resolve();
   const write = async (): Promise<void> => {
     await writing;
     const rows = transactions.take();
-    if (rows.length > 0) writing = store.rowLog.append(rows);
+    if (rows.length > 0) writing = store.part(rowLogPart).append(rows);
     // The next await of it gets the error.
     writing.catch(() => undefined);
   };

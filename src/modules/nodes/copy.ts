@@ -8,6 +8,7 @@ import { type CopyParts, copyMissing, readCentralEnd } from './copy-rows.ts';
 import { copyInThread } from './copy-thread.ts';
 import { centralRetry } from './limits.ts';
 import { completeMark, copyFolder } from './log/carry-over.ts';
+import { rowLogPart } from './log/open-row-log.ts';
 
 interface FolderParts extends Omit<CopyParts, 'store'> {
   readonly log: Log;
@@ -25,9 +26,9 @@ export async function copyFirst(
 ): Promise<void> {
   await untilReached(parts.log, signal, async () => {
     const { log: id, generation } = await readCentralEnd(parts);
-    await parts.store.rowLog.follow({ id, generation }, parts.central.client.url);
+    await parts.store.part(rowLogPart).follow({ id, generation }, parts.central.client.url);
     await copyMissing(parts, signal, { min: 1 });
-    if (!signal.aborted) await parts.store.rowLog.complete();
+    if (!signal.aborted) await parts.store.part(rowLogPart).complete();
   });
 }
 
@@ -45,17 +46,17 @@ export async function copyAgain(
     let store = await openStore(folder);
     try {
       const { log: id, generation } = await readCentralEnd(parts);
-      if (store.rowLog.identity().id !== id && store.seq() > 0) {
+      if (store.part(rowLogPart).identity().id !== id && store.seq() > 0) {
         await store.close();
         await rm(folder, { recursive: true, force: true });
         store = await openStore(folder);
       }
-      await store.rowLog.follow({ id, generation }, parts.central.client.url);
+      await store.part(rowLogPart).follow({ id, generation }, parts.central.client.url);
       await copyMissing({ ...parts, store }, signal, {
         min: 1,
         copy: () => copyInThread(parts, folder, signal),
       });
-      if (!signal.aborted) await store.rowLog.complete();
+      if (!signal.aborted) await store.part(rowLogPart).complete();
     } catch (error) {
       if (error instanceof Failure && error.code === 'conflict') {
         await store.close();

@@ -10,6 +10,7 @@ import {
   requireEnd,
 } from './copy-rows.ts';
 import { centralRetry } from './limits.ts';
+import { rowLogPart } from './log/open-row-log.ts';
 
 /**
  * Rows that a follower may lack while it applies its feed, and about how many characters of one
@@ -78,7 +79,7 @@ export class Follower {
   async #follow(signal: AbortSignal, connected: () => void): Promise<'behind' | 'ended'> {
     const { store, central, node, changed, log } = this.#parts;
     const { apikey, client } = central;
-    const v = { node: node.name, protocol: followProtocol, ...store.rowLog.end() };
+    const v = { node: node.name, protocol: followProtocol, ...store.part(rowLogPart).end() };
     const transactions = new Transactions();
     let seq = store.seq();
     let isAnswered = false;
@@ -106,7 +107,7 @@ export class Follower {
   async #append(rows: readonly string[]): Promise<void> {
     const { store, changed } = this.#parts;
     if (rows.length === 0) return;
-    await store.rowLog.append(rows);
+    await store.part(rowLogPart).append(rows);
     if (rows.some((row) => hookRow.test(row))) changed?.();
   }
 }

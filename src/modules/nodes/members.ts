@@ -6,7 +6,7 @@ import { isJsonObject } from '../../core/values/json/json.ts';
 import type { Node } from '../webhooks/hook.ts';
 import { followProtocol } from './copy-rows.ts';
 import { reportMs } from './limits.ts';
-import type { NodeState } from './log/node-states.ts';
+import { type NodeState, nodesPart } from './log/node-states.ts';
 
 /** Bytes of the nodes in one message of a node of a cluster to the others. */
 const signBytesMax = 200_000;
@@ -79,9 +79,12 @@ export class Members {
     const { shared, store } = this.#parts;
     const member = this.#own();
     this.#put([member]);
-    const reported = store.nodes.all().filter(({ name, cluster, last_contact: contact }) => {
-      return cluster === undefined && this.#told.get(name) !== contact;
-    });
+    const reported = store
+      .part(nodesPart)
+      .all()
+      .filter(({ name, cluster, last_contact: contact }) => {
+        return cluster === undefined && this.#told.get(name) !== contact;
+      });
     for (const { name, last_contact: contact } of reported) this.#told.set(name, contact);
     for (const followers of grouped(reported)) {
       void shared.broadcast(
@@ -121,7 +124,7 @@ export class Members {
     const contact = new Date(now()).toISOString();
     const offset = Date.parse(member.last_contact) - now();
     const newer = followers.filter(
-      ({ name, last_contact: at }) => at > (store.nodes.get(name)?.last_contact ?? ''),
+      ({ name, last_contact: at }) => at > (store.part(nodesPart).get(name)?.last_contact ?? ''),
     );
     const heard = { ...member, clock_offset_ms: offset, last_contact: contact, silent: false };
     this.#put([heard, ...newer]);
@@ -141,7 +144,7 @@ export class Members {
 
   #put(states: readonly NodeState[]): void {
     const { store, log } = this.#parts;
-    const puts = Promise.all(states.map((state) => store.nodes.put(state)));
+    const puts = Promise.all(states.map((state) => store.part(nodesPart).put(state)));
     const written: Promise<void> = puts
       .then(
         () => undefined,

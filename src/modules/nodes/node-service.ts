@@ -12,6 +12,10 @@ import { copyAgain } from './copy.ts';
 import { Follower } from './follower.ts';
 import { centralRetry, reportMs } from './limits.ts';
 import { OutboxSender } from './outbox-sender.ts';
+import { deliveriesPart } from '../webhooks/log/delivery-log.ts';
+import { nodesPart } from './log/node-states.ts';
+import { outboxPart } from './log/outbox-entries.ts';
+import { rowLogPart } from './log/open-row-log.ts';
 
 /** The most hooks with a queue in the report of a node. */
 const reportedQueuesMax = 200;
@@ -99,7 +103,7 @@ export class NodeService {
   /** Follows the log of the centre until the node is stopped, or has to copy it again. */
   async #followLog(signal: AbortSignal, well: () => void): Promise<'stopped' | 'other'> {
     const { log, store } = this.#parts;
-    const isOlder = store.rowLog.identity().follows?.isOlder === true;
+    const isOlder = store.part(rowLogPart).identity().follows?.isOlder === true;
     const connected = (): void => {
       well();
       this.#link(true);
@@ -129,9 +133,12 @@ export class NodeService {
     const { store, now, log } = this.#parts;
     const since = new Date(now()).toISOString();
     const link = { connected, since, ...(problem !== undefined && { problem }) };
-    store.nodes.setLink(link).catch((error: unknown) => {
-      log.error({ err: error }, 'Cannot record the connection to the centre.');
-    });
+    store
+      .part(nodesPart)
+      .setLink(link)
+      .catch((error: unknown) => {
+        log.error({ err: error }, 'Cannot record the connection to the centre.');
+      });
   }
 
   async #report(signal: AbortSignal, well: () => void): Promise<void> {
@@ -155,7 +162,7 @@ export class NodeService {
       const { apikey, client } = central;
       const { data } = await client.call('svc1.node.secrets', { v, apikey });
       const rows = isJsonObject(data) && Array.isArray(data.rows) ? data.rows : [];
-      await store.rowLog.reveal(rows as readonly string[]);
+      await store.part(rowLogPart).reveal(rows as readonly string[]);
     } catch (error) {
       this.#needsSecrets = true;
       throw error;
@@ -165,7 +172,7 @@ export class NodeService {
   async #sendReport(): Promise<void> {
     const { central, node, store, version, now } = this.#parts;
     const { name, role, place } = node;
-    const { waiting, refused } = store.outbox.counts();
+    const { waiting, refused } = store.part(outboxPart).counts();
     const v = {
       ...{ node: name, role, version, protocol: followProtocol, process: this.#process },
       ...(place !== undefined && { place }),
@@ -178,7 +185,7 @@ export class NodeService {
 
 /** The queues of hooks that have had events here, by the ids of the hooks. */
 function queueStates(store: Store): JsonObject {
-  const { deliveries } = store;
+  const deliveries = store.part(deliveriesPart);
   const states: [string, JsonObject][] = [];
   for (const { hook, insertedSeq } of store.hooksAfter('')) {
     const newest = deliveries.newest(insertedSeq);

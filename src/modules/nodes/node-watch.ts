@@ -4,8 +4,9 @@ import type { SharedPart, Store } from '../../core/log/store.ts';
 import type { Log } from '../../core/report/log.ts';
 import { type Metric, singleMetric } from '../../core/report/metrics.ts';
 import type { Node } from '../webhooks/hook.ts';
-import type { Nodes } from './log/node-states.ts';
+import { type Nodes, nodesPart } from './log/node-states.ts';
 import { Members } from './members.ts';
+import { outboxPart } from './log/outbox-entries.ts';
 
 /** How long a node may be silent before an event reports it, and how often the centre looks. */
 const nodeSilentMs = 60_000;
@@ -39,7 +40,8 @@ export function nodeWatching(parts: NodeWatchParts, everyMs = silenceLookMs): re
 }
 
 function silentNodes({ store, emit, now, log }: NodeWatchParts, everyMs: number): Task['run'] {
-  const { shared, nodes } = store;
+  const { shared } = store;
+  const nodes = store.part(nodesPart);
   const hasKey = (name: string): boolean => store.keys().some(({ node }) => node === name);
   let couldHear = hearingSince(now);
   // Right after the start, no node counts as silent.
@@ -121,12 +123,7 @@ export async function reportSilentNodes(parts: SilenceParts): Promise<void> {
 /** The metrics of a node with a centre, or of a cluster, from its store; none for other ones. */
 export function nodeMetrics(
   { central }: { readonly central: string | undefined },
-  {
-    outbox,
-    nodes,
-    shared,
-    sharedPlace,
-  }: Pick<Store, 'outbox' | 'nodes' | 'shared' | 'sharedPlace'>,
+  { part, shared, sharedPlace }: Pick<Store, 'part' | 'shared' | 'sharedPlace'>,
 ): readonly Metric[] {
   if (shared !== undefined) {
     return [
@@ -141,11 +138,12 @@ export function nodeMetrics(
     ];
   }
   if (central === undefined) return [];
+  const outbox = part(outboxPart);
   const { waiting, refused, bytes } = outbox.counts();
   return [
     singleMetric('gauge', 'waymark_central_connected', {
       help: 'Whether the node follows its centre at this moment.',
-      value: nodes.link()?.connected === true ? 1 : 0,
+      value: part(nodesPart).link()?.connected === true ? 1 : 0,
     }),
     singleMetric('gauge', 'waymark_outbox_waiting', {
       help: 'Entries of the outbox that wait for the centre.',

@@ -7,6 +7,8 @@ import { type Json, isJsonObject } from '../../core/values/json/json.ts';
 import { type CopyParts, followProtocol } from './copy-rows.ts';
 import { centralRetry, centralTimeoutMs } from './limits.ts';
 import type { OutboxEntry, Settled } from './log/outbox.ts';
+import { outboxPart } from './log/outbox-entries.ts';
+import { rowLogPart } from './log/open-row-log.ts';
 
 /**
  * Entries of the outbox in one request, and about how many characters of them: many proxies take
@@ -52,10 +54,10 @@ export class OutboxSender {
   async #run(signal: AbortSignal, well: () => void): Promise<void> {
     const { store } = this.#parts;
     while (!signal.aborted) {
-      const entries = store.outbox.waiting(outboxSentAtOnce, outboxSentCharactersMax);
+      const entries = store.part(outboxPart).waiting(outboxSentAtOnce, outboxSentCharactersMax);
       if (entries.length > 0) await this.#send(entries);
       else await pause(outboxPollMs, signal);
-      await store.outbox.tidy();
+      await store.part(outboxPart).tidy();
       well();
     }
   }
@@ -63,7 +65,7 @@ export class OutboxSender {
   async #send(entries: readonly OutboxEntry[]): Promise<void> {
     const { store, node, emit, log } = this.#parts;
     const settled = await this.#settle(entries);
-    await store.outbox.settle(settled);
+    await store.part(outboxPart).settle(settled);
     for (const { n, refused } of settled) {
       if (refused === undefined) continue;
       const what = `entry ${n} of the outbox of ${node.name}`;
@@ -94,7 +96,7 @@ export class OutboxSender {
   async #ask(entries: readonly OutboxEntry[]): Promise<readonly Json[]> {
     const { store, central, node } = this.#parts;
     const v = {
-      ...{ node: node.name, protocol: followProtocol, log: store.rowLog.identity().id },
+      ...{ node: node.name, protocol: followProtocol, log: store.part(rowLogPart).identity().id },
       entries: entries.map(({ id, a, v: input, dtu_txn }) => ({ id, a, v: input, dtu_txn })),
     };
     const { client, apikey } = central;

@@ -5,6 +5,9 @@ import { claimFolder } from '../../core/log/folder/folder-claim.ts';
 import type { Store } from '../../core/log/store.ts';
 import { writeLine, type DefineCommand, type Terminal } from '../../cli/command.ts';
 import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
+import { rowLogPart } from './log/open-row-log.ts';
+import { upkeep } from '../upkeep/upkeep.ts';
+import { outboxPart } from './log/outbox-entries.ts';
 
 interface PromoteOptions {
   readonly config?: string;
@@ -34,9 +37,10 @@ async function promote(file: string | undefined, json: boolean, terminal: Termin
     claim = await claimFolder(data, { pid: process.pid });
     requireEmptyOutbox(store);
     await requireSound(store);
-    const { follows } = store.rowLog.identity();
-    await store.rowLog.promote(newId());
-    const { generation, id: log } = store.rowLog.identity();
+    const rowLog = store.part(rowLogPart);
+    const { follows } = rowLog.identity();
+    await rowLog.promote(newId());
+    const { generation, id: log } = rowLog.identity();
     const seq = store.seq();
     if (json) writeLine(terminal.out, JSON.stringify({ data, seq, log, generation }));
     else writeLine(terminal.err, textOf({ data, seq, former: follows?.central ?? '' }));
@@ -47,8 +51,8 @@ async function promote(file: string | undefined, json: boolean, terminal: Termin
 }
 
 /** Entries that no centre has would never be sent. */
-function requireEmptyOutbox({ outbox }: Store): void {
-  const { waiting } = outbox.counts();
+function requireEmptyOutbox(store: Store): void {
+  const { waiting } = store.part(outboxPart).counts();
   if (waiting === 0) return;
   throw new Failure(
     'conflict',
@@ -58,7 +62,7 @@ function requireEmptyOutbox({ outbox }: Store): void {
 }
 
 async function requireSound(store: Store): Promise<void> {
-  for await (const { differences } of store.verify()) {
+  for await (const { differences } of store.part(upkeep).verify()) {
     const [first] = differences;
     if (first === undefined) continue;
     throw new Failure('unavailable', `The data is not sound: ${first.database}: ${first.what}.`);

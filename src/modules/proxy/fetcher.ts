@@ -1,4 +1,4 @@
-import { type Duplex, Readable } from 'node:stream';
+import { Readable } from 'node:stream';
 import { plainPage } from '../../core/http/content/page.ts';
 import {
   type Body,
@@ -13,7 +13,7 @@ import {
 import type { ContentRequest } from '../../core/http/request.ts';
 import { needsUser } from '../../core/http/visitor.ts';
 import type { SourceResponse } from '../../core/outbound/exchange.ts';
-import type { ExpectedReply, PageRequest } from '../../core/pipeline/source.ts';
+import type { ExpectedReply, PageRequest, SwitchedProtocol } from '../../core/pipeline/source.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { Balancer } from './balancer.ts';
 import {
@@ -56,18 +56,6 @@ export interface Fetcher {
    * sends, except for loops and the request's content.
    */
   explain(rule: FetchRule, asked: PageRequest): ExpectedReply;
-}
-
-/** A connection to a source that has switched to another protocol. */
-export interface SwitchedProtocol {
-  /** The protocols, as the source names them in Upgrade. */
-  readonly protocol: string;
-  /** The fields of the 101 without Connection and Upgrade. */
-  readonly fields: FieldList;
-  /** The connection to the source, from the first byte after its 101. */
-  readonly connection: Duplex;
-  /** As in Reply. */
-  readonly source: string;
 }
 
 /** Creates a fetcher. */

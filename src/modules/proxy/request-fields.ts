@@ -3,7 +3,7 @@ import { cgiName } from '../../core/http/reading/fields.ts';
 import { addressFields } from '../../core/http/reading/forwarded.ts';
 import type { FieldList } from '../../core/http/reply.ts';
 import type { ContentRequest } from '../../core/http/request.ts';
-import { viaPrefix } from '../../core/outbound/own-names.ts';
+import { type ViaNames, viaPrefix } from '../../core/outbound/own-names.ts';
 import { hasOwnKey } from '../../core/values/key.ts';
 import { ipv4Number, parseAddress } from '../../core/values/network/cidr.ts';
 import { withoutSourceCookie } from './balancer.ts';
@@ -84,13 +84,13 @@ export function requestHandling(name: string): 'drop' | 'ifPassed' | undefined {
 export type ForwardedRequest = TemplateRequest & Pick<ContentRequest, 'version'>;
 
 /**
- * This server's name in Via when it fetches for a rule. `via` is the name of the server: other
- * servers may have proxies of the same name.
+ * This server's name in Via when it fetches for a rule. It begins with a name of the server: other
+ * servers may have proxies of the same name, and visitors know the ids of page rules.
  */
-export function viaName(via: string, ruleId: string): string {
+export function viaName({ ofLog, ofNode }: ViaNames, ruleId: string): string {
   // The id of a proxy has a colon, which would begin a port (RFC 9110 §7.6.3).
-  if (proxyName(ruleId) !== undefined) return `${via}-${ruleId.replace(':', '-')}`;
-  return `${viaPrefix}${ruleId}`;
+  if (proxyName(ruleId) !== undefined) return `${ofNode}-${ruleId.replace(':', '-')}`;
+  return `${ofLog}-${ruleId}`;
 }
 
 /** Whether a request has passed through the same rule before (RFC 9110 §7.6.3). */
@@ -114,7 +114,7 @@ export function requestFields(
   plan: FetchPlan,
   request: ForwardedRequest,
   hasBody: boolean,
-  via: string,
+  via: ViaNames,
 ): string[] {
   const { fields, address, origin, version = '1.1' } = request;
   const sent: string[] = [];
@@ -155,7 +155,7 @@ export function requestTrailers(plan: FetchPlan, fields: FieldList): FieldList {
 export function forwardedField(
   plan: FetchPlan,
   request: ForwardedRequest,
-  via: string,
+  via: ViaNames,
   name: string,
 ): string | undefined {
   if (isOverridden(name, plan)) return plan.headers.get(name)?.value(request);

@@ -23,11 +23,12 @@ import { responseFields } from './response-fields.ts';
 import type { SourceDiallers } from './source-diallers.ts';
 import type { SourceHealth } from './source-health.ts';
 import type { SourceNames } from './source-names.ts';
+import type { ViaNames } from '../../core/outbound/own-names.ts';
 import type { ServerPlaces } from '../../core/outbound/server-places.ts';
 import type { CountedRequest, SourceStatistics } from './source-statistics.ts';
 
 /**
- * The dependencies of requests: `via` is this server's name in Via fields, `bodyBytesMax` limits
+ * The dependencies of requests: `via` has this server's names in Via fields, `bodyBytesMax` limits
  * the content of a request.
  */
 export interface SourceRequestParts {
@@ -39,7 +40,7 @@ export interface SourceRequestParts {
   readonly places: ServerPlaces;
   readonly statistics: SourceStatistics;
   readonly bodyBytesMax: number;
-  readonly via: string;
+  readonly via: ViaNames;
 }
 
 /** The response of a source, with its fields as the client gets them. */

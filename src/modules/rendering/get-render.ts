@@ -8,7 +8,7 @@ import {
 import { type Place, parseOrigin } from '../../core/operations/place.ts';
 import { timeThen } from '../../core/operations/records/moment.ts';
 import { type Dependencies, joinedDependencies } from '../../core/pipeline/conditions/when.ts';
-import type { SiteAccess } from '../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../rules/site-access.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import {

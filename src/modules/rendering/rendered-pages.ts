@@ -356,7 +356,7 @@ function withSharing(
     return { ...reply, fields, ...(reuse.isReusable && { isReusable: true, isCurrent }) };
   }
   const fields = [...withoutFields(reply.fields, 'cache-control'), 'Cache-Control', privateValue];
-  return { ...reply, fields: withVary(fields, ...vary) };
+  return { ...reply, fields: withVary(fields, ...vary), isPrivate: true };
 }
 
 const privateValue = 'private, no-cache';

@@ -1,10 +1,14 @@
 import type { Fields } from '../../core/http/request.ts';
-import type { CandidateExplanation, LossReason } from '../../core/pipeline/explanation.ts';
+import {
+  type BranchExplanation,
+  type CandidateExplanation,
+  type LossReason,
+  explainCandidatesMax,
+} from '../../core/pipeline/explanation.ts';
 import type { FoundRule } from './rule.ts';
 import { isValidAt, proxyName, unmatchableOrigin, type Candidate } from './rule.ts';
 import { capturedPart } from '../../core/values/path.ts';
 import { namedMoment, shownMoment } from '../../core/values/time.ts';
-import { explainCandidatesMax } from './limits.ts';
 import {
   candidatesFor,
   possibleWinners,
@@ -128,4 +132,14 @@ function silence(
 
 function waits(names: string): string {
   return `It matches nothing: its ${names} is not valid and waits in _unknowns_.`;
+}
+
+/** Adds branches to the first candidate. */
+export function withBranches(
+  candidates: readonly CandidateExplanation[],
+  branches: readonly BranchExplanation[] | undefined,
+): readonly CandidateExplanation[] {
+  const [first, ...others] = candidates;
+  if (branches === undefined) return candidates;
+  return first === undefined ? [] : [{ ...first, branches }, ...others];
 }

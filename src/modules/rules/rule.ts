@@ -1,3 +1,4 @@
+import { unknownSection } from '../../core/pipeline/place-access.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
 import { storedMomentMs } from '../../core/values/time.ts';
@@ -94,9 +95,6 @@ export function accessOf({
 
 /** The names that a section of the ini file can have. */
 const sectionName = /^[A-Za-z0-9_-]{1,64}$/;
-
-/** The name of a section that no ini file has. */
-export const unknownSection = '';
 
 /** The name of a page rule in logs: `rule:<id>`, or `proxy:<name>`, which is the id of a proxy. */
 export function ruleName(id: string): string {

@@ -16,6 +16,8 @@ import {
   waitingFields,
 } from '../webhooks/hook.ts';
 import { knownNodes } from '../webhooks/operations/hook-placement.ts';
+import { nodesPart } from '../nodes/log/node-states.ts';
+import { outboxPart } from '../nodes/log/outbox-entries.ts';
 
 /** The state of the configuration in use, and the problems of an ini file that cannot be used. */
 export interface ConfigurationState {
@@ -93,16 +95,12 @@ interface NodeStatus {
  * files.
  */
 export function createNodeStatus(
-  {
-    nodes,
-    outbox,
-    shared,
-    sharedPlace,
-  }: Pick<Store, 'nodes' | 'outbox' | 'shared' | 'sharedPlace'>,
+  { part, shared, sharedPlace }: Pick<Store, 'part' | 'shared' | 'sharedPlace'>,
   { role, name, central }: Node & { readonly central: string | undefined },
 ): () => Promise<NodeStatus> {
   return async () => {
-    const link = nodes.link() ?? { connected: false };
+    const outbox = part(outboxPart);
+    const link = part(nodesPart).link() ?? { connected: false };
     const { entries, bytes } = outbox.max;
     const counts = { ...outbox.counts(), entries_max: entries, bytes_max: bytes };
     const state = central === undefined ? null : { url: central, ...link, outbox: counts };
@@ -227,7 +225,7 @@ interface StatusParts {
 
 /** Makes the function that counts webhooks by state; it reads them again only after a change. */
 export function createWebhookState(
-  store: Pick<Reads, 'hooksStamp' | 'hooksAfter'> & Pick<Store, 'nodes'>,
+  store: Pick<Reads, 'hooksStamp' | 'hooksAfter'> & Pick<Store, 'part'>,
   {
     node,
     hasCentre,

@@ -6,6 +6,7 @@ import type { StaticInput } from '../../core/values/json/static.ts';
 import { type Caller, hasScope } from '../../core/values/key.ts';
 import { queueOf, requireHookScope } from '../webhooks/operations/deliveries.ts';
 import { type StateTopic, type StateWatcher, stateTopics } from './state-watcher.ts';
+import { deliveriesPart } from '../webhooks/log/delivery-log.ts';
 
 /** Attempts of a webhook that server.subscribe compares. */
 const watchedAttemptsMax = 100;
@@ -100,8 +101,8 @@ function requireAccess({ topics, hook }: WatchInput, caller: Caller): void {
 function newestDeliveries(store: Store, hook: string): () => boolean {
   const queue = queueOf(store, hook);
   const digest = (): string => {
-    const newest: unknown[] = [store.deliveries.depth(queue)];
-    for (const attempt of store.deliveries.attempts(queue, undefined)) {
+    const newest: unknown[] = [store.part(deliveriesPart).depth(queue)];
+    for (const attempt of store.part(deliveriesPart).attempts(queue, undefined)) {
       newest.push(attempt);
       if (newest.length > watchedAttemptsMax) break;
     }

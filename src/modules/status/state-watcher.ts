@@ -5,6 +5,10 @@ import type { Store } from '../../core/log/store.ts';
 import type { GatherMetrics } from '../../core/report/metrics.ts';
 import type { CacheAdmin } from '../cache/cache-admin.ts';
 import type { CertificateState, ConfigurationState } from './server-status.ts';
+import { deliveriesPart } from '../webhooks/log/delivery-log.ts';
+import { loginSessionsPart } from '../login/stored-sessions.ts';
+import { nodesPart } from '../nodes/log/node-states.ts';
+import { outboxPart } from '../nodes/log/outbox-entries.ts';
 
 /** Clients of a process that watch the state (server.subscribe). */
 export const stateReadersMax = 64;
@@ -152,16 +156,16 @@ export function stateVersions(parts: WatchedParts): StateVersions {
       return metrics.filter(({ name }) => name.startsWith('source_'));
     },
     nodes: () => [
-      store.nodes.all(),
-      store.nodes.link(),
-      store.outbox.counts(),
+      store.part(nodesPart).all(),
+      store.part(nodesPart).link(),
+      store.part(outboxPart).counts(),
       store.shared?.state(),
       // node.list says how many changes each node lacks.
       store.seq(),
     ],
     // The deliverer stores its clock with each attempt.
-    deliveries: () => [store.deliveries.cursor(), store.deliveries.clockMs()],
-    keys: () => [store.keys(), store.loginSessions.changes()],
+    deliveries: () => [store.part(deliveriesPart).cursor(), store.part(deliveriesPart).clockMs()],
+    keys: () => [store.keys(), store.part(loginSessionsPart).changes()],
     certificates,
     configuration: status,
     cache: () => cache.counts(),

@@ -4,6 +4,7 @@ import { writeLine, type DefineCommand } from '../../cli/command.ts';
 import { openDataToRead } from '../../cli/open-data.ts';
 import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
 import { copiedText, createProgress } from '../../cli/progress.ts';
+import { upkeep } from './upkeep.ts';
 
 /**
  * `waymark backup`: copies the data folder, also while a server uses it; `serve` can use the copy.
@@ -21,7 +22,7 @@ export const defineBackup: DefineCommand = (command, terminal) => {
       const stop = stopOnSignal();
       const progress = createProgress(terminal.err, Date.now);
       try {
-        const copied = await store.backUp(folder, stop.signal, (files, fileBytes) => {
+        const copied = await store.part(upkeep).backUp(folder, stop.signal, (files, fileBytes) => {
           progress.show(copiedText({ files, bytes: fileBytes }));
         });
         progress.clear();

@@ -7,7 +7,6 @@ import { openDatabases, openEnvironment, type Databases } from '../../core/log/d
 import { transactSync } from '../../core/log/environment.ts';
 import { createReads } from '../../core/log/reads.ts';
 import { removeMember } from '../../core/log/shared/shared-place.ts';
-import type { Backup } from '../../core/log/store.ts';
 import {
   assetFolder,
   dataFile,
@@ -18,6 +17,19 @@ import {
   errorReason,
 } from '../../core/log/folder/data-folder.ts';
 import { checkInThread } from '../../core/log/folder/page-check.ts';
+
+/** The content of a backup. */
+export interface Backup {
+  /** Seq of its newest change. */
+  readonly seq: number;
+  /** Size of its data file in bytes. */
+  readonly bytes: number;
+  /** The files of its assets, and their bytes together. */
+  readonly files: number;
+  readonly fileBytes: number;
+  /** The names of those whose content has another hash than their name. */
+  readonly damagedFiles: readonly string[];
+}
 
 /** The destination of a backup. If the signal aborts, the backup stops and leaves no files. */
 interface BackupParts {

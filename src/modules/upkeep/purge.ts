@@ -16,6 +16,7 @@ import { claimFolder } from '../../core/log/folder/folder-claim.ts';
 import { writeErrorOf } from '../../core/log/folder/full-disk.ts';
 import { checkPages, newestTransaction } from '../../core/log/folder/page-check.ts';
 import { purgedValue, replaceFormerSecrets } from '../../core/log/former-headers.ts';
+import { copyFailure } from '../../core/log/identity.ts';
 import { copyBatchEntries } from '../../core/log/limits.ts';
 import { openStore } from '../../core/log/open.ts';
 import { createReads } from '../../core/log/reads.ts';
@@ -24,7 +25,7 @@ import type { Reads } from '../../core/log/store.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { changeInDraft } from '../drafts/draft.ts';
 import { createDraftReads } from '../drafts/log/draft-reads.ts';
-import { copyFailure } from '../nodes/log/open-row-log.ts';
+import { rowLogPart } from '../nodes/log/open-row-log.ts';
 import { type HookSecret, hookOfSecret } from '../webhooks/hook.ts';
 import { syncPath } from './backup.ts';
 
@@ -67,7 +68,7 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
   try {
     // Refuses damaged and foreign data, and upgrades an older layout.
     const store = await openStore({ folder, now, newId });
-    const { follows } = store.rowLog.identity();
+    const { follows } = store.part(rowLogPart).identity();
     const place = store.sharedPlace();
     await store.close();
     if (follows !== undefined) throw copyFailure(follows);
@@ -276,7 +277,7 @@ async function recordPurge(
   const store = await openStore({ folder: draft, now, newId });
   try {
     // Copies of the log on other nodes have the purged values, too: they copy it again.
-    await store.rowLog.renew(newId());
+    await store.part(rowLogPart).renew(newId());
     return await store.commit(by, () => ({
       drafts: [{ family: 'purge', id: newId(), action: 'insert', data: { rows } }],
       answer: ([change]) => change?.seq ?? 0,

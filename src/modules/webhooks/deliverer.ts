@@ -17,6 +17,7 @@ import { type FinishedAttempt, HookMetrics, type HookQueue, type Report } from '
 import { Retention } from './retention.ts';
 import { createSteadyClock } from './retry.ts';
 import { Sender, type SenderParts } from './sender.ts';
+import { deliveriesPart } from './log/delivery-log.ts';
 
 /** How often the log is checked for changes by other processes: with hooks, and without any. */
 const deliveryPollMs = 10;
@@ -81,7 +82,7 @@ export class Deliverer {
   constructor(parts: DelivererParts) {
     this.#parts = parts;
     this.#receivers = new Receivers(parts.store);
-    this.#eventText = cacheEventTexts((logSeq) => parts.store.deliveries.event(logSeq));
+    this.#eventText = cacheEventTexts((logSeq) => parts.store.part(deliveriesPart).event(logSeq));
   }
 
   /** Starts delivering. Errors go to the log. */
@@ -108,9 +109,9 @@ export class Deliverer {
 
   *#queues(): Iterable<HookQueue> {
     const { store, now } = this.#parts;
-    for (const queue of store.deliveries.nonEmptyQueues()) {
-      const { queued, waiting } = store.deliveries.depth(queue);
-      const oldest = store.deliveries.oldest(queue)?.stored_at;
+    for (const queue of store.part(deliveriesPart).nonEmptyQueues()) {
+      const { queued, waiting } = store.part(deliveriesPart).depth(queue);
+      const oldest = store.part(deliveriesPart).oldest(queue)?.stored_at;
       const oldestMs = oldest === undefined ? 0 : Math.max(0, now() - Date.parse(oldest));
       yield { hook: this.#receivers.hookId(queue), pending: queued + waiting, oldestMs };
     }
@@ -144,7 +145,7 @@ export class Deliverer {
     const { store, claim, log } = this.#parts;
     const held = await claim();
     try {
-      await store.deliveries.begin();
+      await store.part(deliveriesPart).begin();
       this.#turn = new AbortController();
       log.debug({}, 'This process delivers the webhooks.');
       this.#delivers = true;
@@ -153,7 +154,10 @@ export class Deliverer {
     } finally {
       this.#delivers = false;
       await this.#stopSenders();
-      await store.deliveries.end().catch(() => undefined);
+      await store
+        .part(deliveriesPart)
+        .end()
+        .catch(() => undefined);
       await held.release();
     }
   }
@@ -161,7 +165,7 @@ export class Deliverer {
   /** Follows the log until the signal aborts. Rejects when the store cannot be written. */
   async #deliver(signal: AbortSignal): Promise<void> {
     const { store, now, monotonicMs, settings, log } = this.#parts;
-    const { deliveries } = store;
+    const deliveries = store.part(deliveriesPart);
     const lastMs = deliveries.clockMs();
     const clockMs = createSteadyClock({ now, monotonicMs, lastMs });
     const turnBudget = new TurnBudget();
@@ -229,7 +233,9 @@ export class Deliverer {
     const isIdle = !hasHooks && stamp === this.#stamp && isRecent;
     if (isIdle) return newest;
     this.#dispatchedMs = nowMs;
-    const { upTo, grown, changed, hasSkipped } = await store.deliveries.dispatch(settings().node);
+    const { upTo, grown, changed, hasSkipped } = await store
+      .part(deliveriesPart)
+      .dispatch(settings().node);
     // Hooks may also have changed since the stamp was read.
     const hasChanged = store.hooksStamp() !== this.#stamp;
     if (upTo >= newest) this.#stamp = stamp;
@@ -240,7 +246,7 @@ export class Deliverer {
       this.#settle(upTo, changed, parts);
     } else if (hasChanged && upTo >= newest) {
       // The node has received the secret or the header values of a hook whose events wait for them.
-      await this.#wakeAll(store.deliveries.nonEmptyQueues(), parts, signal);
+      await this.#wakeAll(store.part(deliveriesPart).nonEmptyQueues(), parts, signal);
     }
     await this.#wakeAll(grown, parts, signal);
     return upTo;

@@ -9,6 +9,7 @@ import type { AttemptRecord } from './log/deliveries.ts';
 import type { EventText } from './message.ts';
 import type { Receiver } from './receivers.ts';
 import type { Verdict } from './retry.ts';
+import { rowLogPart } from '../nodes/log/open-row-log.ts';
 
 /** The most hooks with their own label in the metrics of queues. */
 const hooksMeasuredMax = 200;
@@ -117,7 +118,7 @@ export function createReports({
     };
     if (verdict.isGone) {
       const isPaused = await pause(store, hook).catch(async (error: unknown) => {
-        const isCopy = store.rowLog.identity().follows !== undefined;
+        const isCopy = store.part(rowLogPart).identity().follows !== undefined;
         if (!isCopy) {
           unstored(error);
           return undefined;

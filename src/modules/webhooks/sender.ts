@@ -284,7 +284,8 @@ export class Sender {
     const at = now();
     const { result, event } = await this.#attempt(message, receiver, version).finally(release);
     if (result.problem?.code === 'cancelled') return false;
-    const verdict = verdictOn(result.status);
+    // A receiver has no message that it did not take, whatever it says.
+    const verdict = verdictOn(result.problem?.code === 'unsent' ? undefined : result.status);
     if (verdict.isGone) this.#goneVersion = version.seq;
     const { concurrency: widthMax, retryMs: standardMs } = settings();
     const { receiver: health } = verdict;

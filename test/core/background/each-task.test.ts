@@ -9,6 +9,7 @@ import {
   type ConfigResults,
   configurationWatch,
 } from '../../../src/cli/serve/configuration-watch.ts';
+import type { LogPart, Store } from '../../../src/core/log/store.ts';
 import type { BackgroundTasks, Task } from '../../../src/core/background/tasks.ts';
 import { watchConfig } from '../../../src/core/config/watch.ts';
 import { createConnector, createDialler } from '../../../src/core/outbound/dialler.ts';
@@ -31,7 +32,7 @@ import { NodeService } from '../../../src/modules/nodes/node-service.ts';
 import { nodeWatching } from '../../../src/modules/nodes/node-watch.ts';
 import { OutboxSender } from '../../../src/modules/nodes/outbox-sender.ts';
 import { seriesRecording } from '../../../src/modules/status/series-recorder.ts';
-import { indexBuilding } from '../../../src/modules/tables/log/index-build.ts';
+import { indexBuilder, indexBuilding } from '../../../src/modules/tables/log/index-build.ts';
 import { createRowChecks } from '../../../src/modules/tables/operations/row-checks.ts';
 import { createAuthority } from '../../certificates.ts';
 import { temporaryFolder, writeFiles } from '../../folder.ts';
@@ -48,6 +49,8 @@ import { commit, scratchStore } from '../log/scratch.ts';
 import { MemoryLog } from '../log/shared/memory-log.ts';
 import { openNode } from '../log/shared/open-node.ts';
 import { testTasks } from './test-tasks.ts';
+import { nodesPart } from '../../../src/modules/nodes/log/node-states.ts';
+import { outboxPart } from '../../../src/modules/nodes/log/outbox-entries.ts';
 
 /** What a case gets: the tasks, and their log. */
 interface Rig {
@@ -76,6 +79,14 @@ function brokenOnce<T extends object>(whole: T, method: keyof T): T {
       return typeof value === 'function' ? (value.bind(target) as unknown) : value;
     },
   });
+}
+
+/** A store whose part throws, the first time that a method is used. */
+function withBroken<P extends object>(store: Store, broken: LogPart<P>, method: keyof P): Store {
+  const whole = brokenOnce(store.part(broken), method);
+  const part = <O extends object>(key: LogPart<O>): O =>
+    Object.is(key, broken) ? (whole as unknown as O) : store.part(key);
+  return { ...store, part };
 }
 
 /** A function that rejects the first time. */
@@ -209,7 +220,7 @@ async function delivery(
 
 const cases: Readonly<Record<string, Case>> = {
   index_builder: started(async (t, { log }) =>
-    indexBuilding({ store: brokenOnce(await scratchStore(t), 'buildIndexes'), log }),
+    indexBuilding({ store: withBroken(await scratchStore(t), indexBuilder, 'build'), log }),
   ),
   row_checks: started(
     async (t, { log }) =>
@@ -242,11 +253,10 @@ const cases: Readonly<Record<string, Case>> = {
     return seriesRecording({ folder, gather, now });
   }),
   silent_nodes: started(async (t, { log }) => {
-    const store = await scratchStore(t);
-    const nodes = brokenOnce(store.nodes, 'all');
+    const store = withBroken(await scratchStore(t), nodesPart, 'all');
     const node = { name: 'web', role: 'central' } as const;
     const emit = (): Promise<void> => Promise.resolve();
-    const parts = { store: { ...store, nodes }, emit, node, version: '1', now, log };
+    const parts = { store, emit, node, version: '1', now, log };
     return nodeWatching(parts, 1)[0] ?? assert.fail();
   }),
   cluster_members: started(async (t, { log }) => {
@@ -260,12 +270,11 @@ const cases: Readonly<Record<string, Case>> = {
   centre_follower: followingNode,
   centre_report: followingNode,
   outbox: started(async (t, { log }) => {
-    const store = await scratchStore(t);
-    const outbox = brokenOnce(store.outbox, 'tidy');
+    const store = withBroken(await scratchStore(t), outboxPart, 'tidy');
     const central = { client: createCentralClient('http://127.0.0.1:9', store), apikey: '' };
     const node = { name: 'shop', role: 'counter', place: undefined } as const;
     const emit = (): Promise<void> => Promise.resolve();
-    return new OutboxSender({ store: { ...store, outbox }, central, node, log, now, emit }).task;
+    return new OutboxSender({ store, central, node, log, now, emit }).task;
   }),
   webhook_delivery: (t, rig) => {
     const claim = failingOnce(() => Promise.resolve({ release: () => Promise.resolve() }));

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { runHere } from '../../cli/here.ts';
 import { serverFolder, startServed } from '../../process.ts';
 import { startSite } from '../../harness.ts';
@@ -157,6 +158,89 @@ suite('[module.<name>]', () => {
       await fetch(`${url}/svc1/health`);
     }
     assert.equal(await word(), 'two');
+  });
+});
+
+/** A module with a step of each place. */
+const stepping = `
+export default {
+  provision: () => ({
+    steps: [
+      { name: 'notice', at: 'response', about: 'Shows a notice on pages.',
+        async handle(request, next) {
+          if (request.headers.has('x-throw')) throw new Error('no');
+          const response = await next();
+          if (request.headers.has('x-text')) return 'text';
+          if (!(response.headers.get('content-type') ?? '').startsWith('text/html')) return response;
+          const { status, headers } = response;
+          return new Response('<p>Notice</p>' + await response.text(), { status, headers });
+        } },
+      { name: 'own', at: 'source', about: 'Answers /own.',
+        handle: (request, next) => new URL(request.url).pathname === '/own'
+          ? new Response('mine', { headers: { 'content-type': 'text/plain' } })
+          : next() },
+      { name: 'last', at: 'fallback', about: 'Answers what nothing else has.',
+        async handle(request, next) {
+          return new URL(request.url).pathname === '/nothing' ? new Response('last') : next();
+        } },
+    ],
+  }),
+};`;
+
+suite('the steps of a module', () => {
+  const given = {
+    ini: '[disk.main]\nroot = site\n[module.steps]\nfrom = ./steps.js\n',
+    files: {
+      'steps.js': stepping,
+      'site/index.html': '<h1>Home</h1>',
+      'site/page.html': '<h1>Page</h1>',
+      'site/page.html.gz': gzipSync('<h1>Compressed</h1>'),
+      'site/a.txt': 'plain',
+      'site/own': 'of the disk',
+    },
+    rules: [{ path: '/rule', content: '<h1>Rule</h1>', contenttype: 'text/html' }],
+  };
+
+  test('change answers of every source, and stand before and behind all others', async (t) => {
+    const site = await startSite(t, given);
+    const textOf = async (path: string, headers = {}) =>
+      (await fetch(`${site.url}${path}`, { headers })).text();
+    assert.equal(await textOf('/'), '<p>Notice</p><h1>Home</h1>');
+    assert.equal(await textOf('/'), '<p>Notice</p><h1>Home</h1>');
+    assert.equal(await textOf('/rule'), '<p>Notice</p><h1>Rule</h1>');
+    assert.equal(await textOf('/page.html'), '<p>Notice</p><h1>Compressed</h1>');
+    assert.equal(await textOf('/a.txt'), 'plain');
+    assert.equal(await textOf('/own'), 'mine');
+    assert.equal(await textOf('/nothing'), 'last');
+    assert.equal((await fetch(`${site.url}/missing`)).status, 404);
+    const [home, text] = [await fetch(site.url), await fetch(`${site.url}/a.txt`)];
+    assert.equal(home.headers.get('etag'), null);
+    assert.notEqual(text.headers.get('etag'), null);
+    const { status, headers } = await fetch(`${site.url}/`, { method: 'HEAD' });
+    assert.deepEqual([status, headers.get('content-type')], [200, 'text/html; charset=utf-8']);
+    const etag = text.headers.get('etag') ?? '';
+    const again = await fetch(`${site.url}/a.txt`, { headers: { 'if-none-match': etag } });
+    assert.equal(again.status, 304);
+  });
+
+  test('that fail end their own answers, and the log has the id', async (t) => {
+    const site = await startSite(t, given);
+    for (const name of ['x-throw', 'x-text']) {
+      const reply = await fetch(site.url, { headers: { [name]: '1', accept: 'text/plain' } });
+      assert.equal(reply.status, 500);
+      const [, id = ''] = /\(([\da-f-]{36})\)/.exec(await reply.text()) ?? [];
+      assert.match(site.logged(), new RegExp(`${id}.*module:steps`));
+      assert.match(site.logged(), /the module steps failed: step notice/);
+    }
+    assert.equal((await fetch(site.url)).status, 200);
+  });
+
+  test('are in explain', async (t) => {
+    const site = await startSite(t, given);
+    const { data } = await site.call('svc1.userinterface.explain', { path: '/' });
+    const { winner, notes } = data as { winner: { source: string }; notes: readonly string[] };
+    assert.equal(winner.source, 'disk');
+    assert.ok(notes.includes('The module steps has a step here, which may answer: Answers /own.'));
   });
 });
 

@@ -11,6 +11,7 @@ import { draftStore } from '../../../src/modules/drafts/log/draft-store.ts';
 import { openStore } from '../../../src/core/log/open.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from './scratch.ts';
+import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
 
 async function foreignDatabase(folder: string, fill: (path: string) => Promise<void>) {
   await mkdir(folder);
@@ -199,7 +200,8 @@ suite('a data folder of Waymark', () => {
       (path) => [...second.exactRules('*', path), ...second.wildcardRules('*', path)].flat().length,
     );
     assert.deepEqual(found, [1, 2, 2, 2, 1, 3]);
-    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+    for await (const { differences } of second.part(upkeep).verify())
+      assert.deepEqual(differences, []);
   });
 
   test('of a layout without from and until answers as before until a rule is edited', async (t) => {
@@ -218,14 +220,16 @@ suite('a data folder of Waymark', () => {
     await former.close();
 
     const second = await scratchStore(t, { folder });
-    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+    for await (const { differences } of second.part(upkeep).verify())
+      assert.deepEqual(differences, []);
     const validity = () => second.exactRules('*', '/r').map((one) => one.validity);
     assert.deepEqual(validity(), [undefined]);
     await commit(second, edited('r', { rve: 1 }));
     assert.deepEqual(validity(), ['waits']);
     await commit(second, edited('r', { _unknowns_: null, until: '2026-12-01T07:00:00.000Z' }));
     assert.deepEqual(validity(), [{ untilMs: Date.UTC(2026, 11, 1, 7) }]);
-    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+    for await (const { differences } of second.part(upkeep).verify())
+      assert.deepEqual(differences, []);
   });
 
   test('of a layout without the assets of page rules finds them, also in drafts', async (t) => {
@@ -259,7 +263,8 @@ suite('a data folder of Waymark', () => {
     const seen = draftStore(second, now);
     assert.deepEqual([...seen.rulesOfAsset('a.png', 9)], ['kept', 'new']);
     assert.deepEqual([...seen.rulesOfAsset('b.png', 9)], ['moved']);
-    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+    for await (const { differences } of second.part(upkeep).verify())
+      assert.deepEqual(differences, []);
   });
 
   test('of an older layout gets the states of its drafts', async (t) => {
@@ -277,7 +282,8 @@ suite('a data folder of Waymark', () => {
       Array.from(second.draftsIn(state, after), ({ id }) => id);
     assert.deepEqual([ids('open'), ids('discarded')], [['d1', 'd3'], ['d2']]);
     assert.deepEqual(ids('open', 'd1'), ['d3']);
-    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+    for await (const { differences } of second.part(upkeep).verify())
+      assert.deepEqual(differences, []);
     await second.close();
     const damaged = openEnvironment(folder);
     damaged.transactionSync(() => {
@@ -286,7 +292,7 @@ suite('a data folder of Waymark', () => {
     await damaged.close();
     const third = await scratchStore(t, { folder });
     let count = 0;
-    for await (const { differences } of third.verify()) count += differences.length;
+    for await (const { differences } of third.part(upkeep).verify()) count += differences.length;
     assert.equal(count, 3);
   });
 
@@ -329,7 +335,8 @@ suite('a data folder of Waymark', () => {
     const row = { table: 'lamps', sku: 'A', price: 5, title: 'Lamp' };
     await commit(second, { family: 'record', id: 'r', action: 'insert', data: row });
     assert.equal(second.rowByKey('lamps', 'A')?.seq, 3);
-    for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+    for await (const { differences } of second.part(upkeep).verify())
+      assert.deepEqual(differences, []);
   });
 
   test('of an older layout gets the databases that it lacks', async (t) => {

@@ -4,6 +4,7 @@ import type { Draft } from '../../../src/core/log/change.ts';
 import { Failure } from '../../../src/core/values/failure.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { openStore } from '../../../src/core/log/open.ts';
+import { indexBuilder } from '../../../src/modules/tables/log/index-build.ts';
 
 // A process that changes the rows of a table, and the indexes of the table, until it is killed.
 // Argument: the folder. It prints `ready`, then seq and id of every acknowledged change of a row.
@@ -71,7 +72,7 @@ async function changeIndexes(): Promise<never> {
       drafts: [{ family: 'table', id: tableId, action: 'edit', data: { ...data, ...without } }],
       answer: () => undefined,
     }));
-    await store.buildIndexes(never, () => undefined);
+    await store.part(indexBuilder).build(never, () => undefined);
     await nextTurn();
   }
 }

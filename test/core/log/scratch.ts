@@ -9,7 +9,7 @@ import type { Change, Draft } from '../../../src/core/log/change.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { openStore } from '../../../src/core/log/open.ts';
 import type { LoggedDraft, Store } from '../../../src/core/log/store.ts';
-import type { Sharing } from '../../../src/modules/cluster/log/join.ts';
+import { type Sharing, joining } from '../../../src/modules/cluster/log/join.ts';
 import { MemoryLog } from './shared/memory-log.ts';
 import { temporaryFolder, type Cleaning } from '../../folder.ts';
 
@@ -40,8 +40,8 @@ function sharingIn(folder: string): Sharing {
 
 /** Opens the store of a folder; the caller closes it. */
 export function openIn(folder: string): Promise<Store> {
-  const sharing = isShared ? sharingIn(folder) : undefined;
-  return openStore({ folder, now: Date.now, newId: uuidv7, sharing });
+  const join = isShared ? joining(sharingIn(folder)) : undefined;
+  return openStore({ folder, now: Date.now, newId: uuidv7, join });
 }
 
 /** A store in a folder, by default a new one. Closed after the test. */
@@ -50,8 +50,8 @@ export async function scratchStore(
   { folder, now = Date.now }: { readonly folder?: string; readonly now?: () => number } = {},
 ): Promise<Store> {
   const at = folder ?? (await temporaryFolder(t));
-  const sharing = isShared ? sharingIn(at) : undefined;
-  const store = await openStore({ folder: at, now, newId: uuidv7, sharing });
+  const join = isShared ? joining(sharingIn(at)) : undefined;
+  const store = await openStore({ folder: at, now, newId: uuidv7, join });
   t.after(() => store.close());
   return store;
 }

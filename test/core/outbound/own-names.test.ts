@@ -7,9 +7,9 @@ import { createAsk } from '../../../src/modules/acme/permissions.ts';
 import { httpSource } from './sources.ts';
 
 const rule = '0193d8c1-0000-7000-8000-000000000001';
-const names = ownNamesOf({ log: 'l', node: 'web-1', isRule: (id) => id === rule });
+const names = ownNamesOf({ log: 'l', node: 'web-1' });
 const { ofNode, ofLog } = names;
-const elsewhere = ownNamesOf({ log: 'l', node: 'web-2', isRule: () => false });
+const elsewhere = ownNamesOf({ log: 'l', node: 'web-2' });
 
 for (const [via, isOwn] of [
   ['', false],
@@ -18,14 +18,16 @@ for (const [via, isOwn] of [
   [`1.1 ${ofNode}`, true],
   [`2 ${ofNode}-proxy-app`, true],
   [`1.1 ${ofNode}-proxy-app, 1.1 apache (a proxy behind it)`, true],
-  [`1.1 waymark-${rule}`, true],
-  [`1.1 waymark-${rule.replace(/1$/, '2')}`, false],
+  [`1.1 ${ofLog}-${rule}`, true],
+  [`1.1 ${ofLog}x`, false],
+  // Every visitor knows the ids of page rules.
+  [`1.1 waymark-${rule}`, false],
   [`1.1 ${elsewhere.ofLog}`, true],
   [`1.1 ${elsewhere.ofNode}`, false],
   [`1.1 ${elsewhere.ofNode}-proxy-app`, false],
   ['1.1 waymark-proxy-app', false],
-  // More than anybody looks up.
-  [Array.from({ length: 100 }, () => `1.1 waymark-${rule.replace(/1$/, '2')}`).join(), true],
+  [Array.from({ length: 1_000 }, (_, at) => `1.1 waymark-${at}`).join(), false],
+  [`${'1.1 waymark-x, '.repeat(1_000)}1.1 ${ofLog}`, true],
 ] as const) {
   test(`a request with Via: ${via.slice(0, 60)} is ${isOwn ? 'its own' : 'of another server'}`, () => {
     assert.equal(names.isIn(via), isOwn);

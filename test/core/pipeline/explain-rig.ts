@@ -12,7 +12,7 @@ import {
   type Explanation,
   winnerName,
 } from '../../../src/core/pipeline/explanation.ts';
-import { type Site, createSite } from '../../../src/core/pipeline/site.ts';
+import { type Site, createSite } from '../../../src/cli/serve/assembly/site.ts';
 import { Failure } from '../../../src/core/values/failure.ts';
 import type { Json, JsonObject } from '../../../src/core/values/json/json.ts';
 import { unknownAddress } from '../../../src/core/values/network/peer.ts';
@@ -21,7 +21,7 @@ import { createAssetPages } from '../../../src/modules/assets/asset-pages.ts';
 import { createCompressors } from '../../../src/modules/compression/compressors.ts';
 import { createPublicFileReplies } from '../../../src/modules/console/public-files.ts';
 import { createDisk } from '../../../src/modules/files/disk.ts';
-import { createRewriter } from '../../../src/modules/redirects/rewrite-source.ts';
+import { createRewriter } from '../../../src/modules/redirects/rewrite-step.ts';
 import { candidateOf } from '../../../src/modules/rules/log/rule-index.ts';
 import type { CandidateReads } from '../../../src/modules/rules/matcher.ts';
 import { createGenericPages } from '../../../src/modules/rules/pages/generic-pages.ts';
@@ -147,6 +147,7 @@ export async function createSiteParts(t: TestContext): Promise<Ground> {
         proxies,
         redirects: [],
         mountRedirects: [],
+        steps: [],
         rewriter: createRewriter([]),
         headerRules: [],
         access: undefined,

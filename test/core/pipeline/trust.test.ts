@@ -189,6 +189,25 @@ users = yes
     assert.deepEqual(asked, ['/direct', '/direct']);
   });
 
+  test('a visitor cannot hide an address by a Via that it makes up', async (t) => {
+    const app = await httpSource(t, ({ headers }, response) => {
+      response.end(headers['x-forwarded-for']);
+    });
+    const site = await startSite(t, {
+      ini: `[proxy.app]\npath = /app/\nsource = ${app.origin}\n`,
+      rules: [{ path: '/r', kind: 'resolve', enginedata: { target: '/a' } }],
+    });
+    // The ids of page rules are in answers for everybody.
+    const resolved = await fetch(`${site.url}/svc1/userinterface/get_resolve?_v.k=/r`);
+    const { data } = (await resolved.json()) as { readonly data: { readonly id: string } };
+    const names = [`waymark-${data.id}`, 'waymark-proxy-app', 'waymark-a, 1.1 '.repeat(1_000)];
+    for (const name of names) {
+      const reply = await fetch(`${site.url}/app/`, { headers: { via: `1.1 ${name}x` } });
+      const known = await fetch(`${site.url}/app/`, { headers: { via: `1.1 ${name.trim()}` } });
+      assert.deepEqual([await reply.text(), await known.text()], ['127.0.0.1', '127.0.0.1']);
+    }
+  });
+
   test('a hook says nothing about a client', async (t) => {
     const receiver = await startReceiver(t);
     const site = await startSite(t, {

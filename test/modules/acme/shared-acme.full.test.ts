@@ -17,6 +17,7 @@ import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 import { openNode } from '../../core/log/shared/open-node.ts';
 import { type Cleaning, temporaryFolder } from '../../folder.ts';
 import { noDns, notOnDemand } from './no-dns.ts';
+import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
 
 const authority = createAuthority();
 const host = 'shop.example';
@@ -141,7 +142,7 @@ suite('what ACME stores in a cluster', () => {
     await other.acme.release();
 
     const backup = join(await temporaryFolder(t), 'backup');
-    await one.store.backUp(backup);
+    await one.store.part(upkeep).backUp(backup);
     const texts = [...log.entries.map(({ data }) => Buffer.from(data))];
     for (const folder of [one.data, other.data, backup]) {
       texts.push(await readFile(join(folder, 'data.mdb')));

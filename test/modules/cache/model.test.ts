@@ -248,7 +248,7 @@ async function run(t: TestContext, steps: readonly Step[]): Promise<void> {
     answers,
     now: () => world.nowMs,
     newId: () => `answer-${(ids += 1)}`,
-    via: 'waymark',
+    via: { ofLog: 'waymark', ofNode: 'waymark' },
     identityFields: ['x-user', 'x-country'],
   });
   const rules = new Map<number, FetchRule>();

@@ -87,7 +87,7 @@ export async function startRig(
     answers: answersOf(answers),
     now: () => nowMs,
     newId: () => `answer-${(lastId += 1)}`,
-    via: 'waymark',
+    via: { ofLog: 'waymark', ofNode: 'waymark' },
     identityFields,
   });
   const rule = fetchRule({ source: `${origin}/*`, ...enginedata });

@@ -13,6 +13,7 @@ import { readTestConfig, startSite } from '../../harness.ts';
 import { commit } from '../../core/log/scratch.ts';
 import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 import { testTasks } from '../../core/background/test-tasks.ts';
+import { joining } from '../../../src/modules/cluster/log/join.ts';
 
 interface TestNode {
   readonly store: Store;
@@ -27,13 +28,13 @@ async function startNode(t: Cleaning, log: MemoryLog): Promise<TestNode> {
   const ini = '[server]\nlisten = 127.0.0.1:0\n[fetch]\nallow_private = 127.0.0.0/8, ::1/128\n';
   await writeFiles(folder, { 'server.ini': ini });
   const { fetch } = await readTestConfig(join(folder, 'server.ini'));
-  const sharing = {
+  const joinLog = joining({
     open: () => Promise.resolve(log.open()),
     notice: () => Promise.resolve(),
     failed: () => undefined,
-  };
+  });
   const [now, newId] = [Date.now, uuidv7];
-  const store = await openStore({ folder: join(folder, 'data'), now, newId, sharing });
+  const store = await openStore({ folder: join(folder, 'data'), now, newId, join: joinLog });
   const dialler = createDialler(fetch);
   const client = createHostClient({ dialler, connect: createConnector(fetch) });
   const tasks = testTasks();

@@ -8,6 +8,7 @@ import {
 } from '../../../src/modules/login/sessions.ts';
 import type { Cleaning } from '../../folder.ts';
 import { scratchStore } from '../../core/log/scratch.ts';
+import { loginSessionsPart } from '../../../src/modules/login/stored-sessions.ts';
 
 const lifetimeMs = 3_600_000;
 const provider = {
@@ -24,7 +25,7 @@ async function signedIn(t: Cleaning): Promise<{
   readonly cookie: string;
   readonly clock: { nowMs: number };
 }> {
-  const store = (await scratchStore(t)).loginSessions;
+  const store = (await scratchStore(t)).part(loginSessionsPart);
   const clock = { nowMs: Date.now() };
   const given = { providers: [provider], newId: uuidv7, now: () => clock.nowMs };
   const workers = [

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { openDatabases, openEnvironment } from '../../../src/core/log/databases.ts';
 import { transactSync } from '../../../src/core/log/environment.ts';
-import type { LoginSession } from '../../../src/modules/login/stored-sessions.ts';
+import {
+  type LoginSession,
+  loginSessionsPart,
+} from '../../../src/modules/login/stored-sessions.ts';
 import { carryOver } from '../../../src/modules/nodes/log/carry-over.ts';
 import { ofOneMachine, openIn, scratchStore } from '../../core/log/scratch.ts';
 import { temporaryFolder } from '../../folder.ts';
@@ -22,7 +25,7 @@ const more = { idToken: 'a token', nowMs: noon, max };
 
 suite('the sessions of visitors', () => {
   test('are found by id, person and provider, until they end', async (t) => {
-    const store = (await scratchStore(t)).loginSessions;
+    const store = (await scratchStore(t)).part(loginSessionsPart);
     const one = session('1', 'ann');
     await store.add(one, more);
     await store.add(session('2', 'ann'), { ...more, idToken: undefined });
@@ -47,7 +50,7 @@ suite('the sessions of visitors', () => {
   });
 
   test('are bounded for a person and in all, and expired ones go', async (t) => {
-    const store = (await scratchStore(t)).loginSessions;
+    const store = (await scratchStore(t)).part(loginSessionsPart);
     const ids = () => store.list('', 10).map(({ id }) => id);
     for (const id of ['1', '2', '3']) await store.add(session(id, 'ann'), more);
     assert.deepEqual(ids(), ['2', '3']);
@@ -62,10 +65,10 @@ suite('the sessions of visitors', () => {
   test('are seen by other processes, and go to a new copy of a log', ofOneMachine, async (t) => {
     const [folder, copy] = [await temporaryFolder(t), await temporaryFolder(t)];
     const [one, other] = [await openIn(folder), await openIn(folder)];
-    await one.loginSessions.add(session('1'), more);
-    await one.loginSessions.changeKeys(() => [{ secret: 'x', createdMs: noon }]);
+    await one.part(loginSessionsPart).add(session('1'), more);
+    await one.part(loginSessionsPart).changeKeys(() => [{ secret: 'x', createdMs: noon }]);
     other.refresh();
-    assert.equal(other.loginSessions.find('1')?.user, '1');
+    assert.equal(other.part(loginSessionsPart).find('1')?.user, '1');
     const target = await openIn(copy);
     await Promise.all([one.close(), other.close(), target.close()]);
     const environments = [openEnvironment(folder), openEnvironment(copy)] as const;
@@ -75,7 +78,7 @@ suite('the sessions of visitors', () => {
     await Promise.all(environments.map((each) => each.close()));
     const again = await openIn(copy);
     t.after(() => again.close());
-    assert.equal(again.loginSessions.find('1')?.user, '1');
-    assert.equal(again.loginSessions.keys()[0]?.secret, 'x');
+    assert.equal(again.part(loginSessionsPart).find('1')?.user, '1');
+    assert.equal(again.part(loginSessionsPart).keys()[0]?.secret, 'x');
   });
 });

@@ -4,6 +4,7 @@ import { startSite, type TestSite } from '../../harness.ts';
 import { startReceiver } from '../webhooks/receiver.ts';
 import { openIn } from '../../core/log/scratch.ts';
 import { eventually, startFollower, stateOf, untilEqual } from './rig.ts';
+import { outboxPart } from '../../../src/modules/nodes/log/outbox-entries.ts';
 
 interface Listed {
   readonly id: string;
@@ -81,7 +82,7 @@ test('an entry that the centre refuses is set aside and reported; the others are
   // The counter checks events itself; a later version of it might take others.
   const store = await openIn(`${counter.folder}/data`);
   const bad = { type: 'no event type', data: {}, occurred_at: '2026-01-01T00:00:00.000Z' };
-  await store.outbox.put(() => ({
+  await store.part(outboxPart).put(() => ({
     ...{ id: '0198c0de-0000-7000-8000-000000000000', a: 'svc1.event.insert', v: bad },
     ...{ dtu_txn: new Date().toISOString(), by: 'test' },
   }));

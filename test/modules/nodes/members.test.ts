@@ -9,6 +9,8 @@ import type { Store } from '../../../src/core/log/store.ts';
 import { MemoryLog } from '../../core/log/shared/memory-log.ts';
 import { openNode } from '../../core/log/shared/open-node.ts';
 import { testTasks } from '../../core/background/test-tasks.ts';
+import { deliveriesPart } from '../../../src/modules/webhooks/log/delivery-log.ts';
+import { nodesPart } from '../../../src/modules/nodes/log/node-states.ts';
 
 const now = (): number => Date.UTC(2026, 0, 2);
 
@@ -33,9 +35,11 @@ test('each machine of a cluster lists all of them, and the followers of all', as
     ...{ name: 'shop-7', role: 'counter', version: '1', protocol: 1, seq: 0 },
     ...{ outbox: { waiting: 2, refused: 0 }, clock_offset_ms: 5, silent: false },
   };
-  await one.nodes.put({ ...follower, last_contact: '2026-01-01T00:00:00.000Z', via: 'web-1' });
+  await one
+    .part(nodesPart)
+    .put({ ...follower, last_contact: '2026-01-01T00:00:00.000Z', via: 'web-1' });
   const members = [membersOf(one, 'web-1'), membersOf(other, 'web-2')];
-  await one.deliveries.begin();
+  await one.part(deliveriesPart).begin();
   await other.shared?.catchUp();
   const running = members.map((one) => testTasks().start(one.task));
   await Promise.all(running.map((one) => one.stop()));
@@ -54,13 +58,15 @@ test('each machine of a cluster lists all of them, and the followers of all', as
   }
 
   // An older report that comes late changes nothing.
-  await other.nodes.put({ ...follower, last_contact: '2026-01-01T00:01:00.000Z', via: 'web-2' });
+  await other
+    .part(nodesPart)
+    .put({ ...follower, last_contact: '2026-01-01T00:01:00.000Z', via: 'web-2' });
   const again = [membersOf(other, 'web-2'), membersOf(one, 'web-1')];
   const later = again.map((one) => testTasks().start(one.task));
   await Promise.all(later.map((one) => one.stop()));
-  assert.equal(one.nodes.get('shop-7')?.via, 'web-2');
-  assert.equal(other.nodes.get('shop-7')?.via, 'web-2');
-  await one.deliveries.end();
+  assert.equal(one.part(nodesPart).get('shop-7')?.via, 'web-2');
+  assert.equal(other.part(nodesPart).get('shop-7')?.via, 'web-2');
+  await one.part(deliveriesPart).end();
 });
 
 test('two machines with the same name are reported, and other messages are ignored', async (t) => {
@@ -76,7 +82,10 @@ test('two machines with the same name are reported, and other messages are ignor
   assert.equal(warned.length, 1);
   assert.match(warned[0] ?? '', /^Two machines of the cluster have the name web-1: set another/);
   assert.deepEqual(
-    one.nodes.all().map(({ name }) => name),
+    one
+      .part(nodesPart)
+      .all()
+      .map(({ name }) => name),
     ['web-1'],
   );
 });
@@ -114,7 +123,7 @@ test('a node that runs on two machines is told in its state', async (t) => {
     const run = reportNode.run(parts);
     const counts = { seq: 0, now: now(), waiting: 0, refused: 0 };
     await run({ node: 'shop-7', role: 'counter', version: '1', process, ...counts }, call);
-    return one.nodes.get('shop-7')?.problem;
+    return one.part(nodesPart).get('shop-7')?.problem;
   };
   for (const process of ['first', 'restarted', 'restarted']) {
     assert.equal(await report(process), undefined);

@@ -4,9 +4,10 @@ import { hearingSince, reportSilentNodes } from '../../../src/modules/nodes/node
 import { silentLog } from '../../../src/core/report/log.ts';
 import type { Emit } from '../../../src/core/log/events/emit.ts';
 import { scratchStore } from '../../core/log/scratch.ts';
+import { nodesPart } from '../../../src/modules/nodes/log/node-states.ts';
 
 test('a silent node is reported once, and again after it has come back', async (t) => {
-  const { nodes } = await scratchStore(t);
+  const nodes = (await scratchStore(t)).part(nodesPart);
   const reported: unknown[] = [];
   const emit: Emit = (type, data) => {
     reported.push([type, data]);
@@ -37,7 +38,7 @@ test('a silent node is reported once, and again after it has come back', async (
 });
 
 test('a machine of a cluster is reported by one of them, and forgotten after a week', async (t) => {
-  const { nodes } = await scratchStore(t);
+  const nodes = (await scratchStore(t)).part(nodesPart);
   const reported: string[] = [];
   const emit: Emit = (_type, data) => {
     reported.push((data as { readonly id: string }).id);
@@ -64,7 +65,7 @@ test('a machine of a cluster is reported by one of them, and forgotten after a w
 });
 
 test('nobody is reported because the clock was moved, or the process was stopped', async (t) => {
-  const { nodes } = await scratchStore(t);
+  const nodes = (await scratchStore(t)).part(nodesPart);
   const reported: string[] = [];
   const emit: Emit = (_type, data) => {
     reported.push((data as { readonly message: string }).message);
@@ -97,7 +98,7 @@ test('nobody is reported because the clock was moved, or the process was stopped
 });
 
 test('a node whose key is revoked is removed when it is silent, and not reported', async (t) => {
-  const { nodes } = await scratchStore(t);
+  const nodes = (await scratchStore(t)).part(nodesPart);
   const emit: Emit = () => assert.fail('it is no error');
   const startMs = Date.UTC(2026, 0, 1);
   for (const name of ['shop-7', 'shop-8']) {

@@ -7,6 +7,7 @@ import { startSite, type TestSite } from '../../harness.ts';
 import { runWaymark } from '../../process.ts';
 import { openIn } from '../../core/log/scratch.ts';
 import { eventually, startFollower } from './rig.ts';
+import { outboxPart } from '../../../src/modules/nodes/log/outbox-entries.ts';
 
 const MIB = 1024 * 1024;
 
@@ -79,13 +80,13 @@ async function refuse(site: TestSite, codes: readonly FailureCode[]): Promise<vo
   const at = new Date().toISOString();
   const entries = await Promise.all(
     codes.map(() =>
-      store.outbox.put(() => ({
+      store.part(outboxPart).put(() => ({
         ...{ id: uuidv7(), a: 'svc1.event.insert', v: { type: 'a.sale', data: {} } },
         ...{ dtu_txn: at, by: 'test' },
       })),
     ),
   );
-  await store.outbox.settle(
+  await store.part(outboxPart).settle(
     entries.map((entry, nth) => ({
       n: entry?.n ?? 0,
       refused: { code: codes[nth] ?? 'invalid', message: 'No.', at },
@@ -158,15 +159,18 @@ test('the outbox counts the bytes of what waits and of what was refused', async 
   const store = await openIn(`${site.folder}/data`);
   t.after(() => store.close());
   const stored = (): number =>
-    [...store.outbox.waiting(9), ...store.outbox.refused({ after: 0, limit: 9 })]
+    [
+      ...store.part(outboxPart).waiting(9),
+      ...store.part(outboxPart).refused({ after: 0, limit: 9 }),
+    ]
       .map((entry) => JSON.stringify(entry).length)
       .reduce((sum, length) => sum + length, 0);
   assert.ok(stored() > 200);
-  assert.equal(store.outbox.counts().bytes, stored());
-  await store.outbox.retry(1);
-  assert.equal(store.outbox.counts().bytes, stored());
-  await store.outbox.discard(2);
-  assert.equal(store.outbox.counts().bytes, stored());
-  await store.outbox.settle([{ n: 3, seq: 1 }]);
-  assert.deepEqual(store.outbox.counts(), { waiting: 0, refused: 0, bytes: 0 });
+  assert.equal(store.part(outboxPart).counts().bytes, stored());
+  await store.part(outboxPart).retry(1);
+  assert.equal(store.part(outboxPart).counts().bytes, stored());
+  await store.part(outboxPart).discard(2);
+  assert.equal(store.part(outboxPart).counts().bytes, stored());
+  await store.part(outboxPart).settle([{ n: 3, seq: 1 }]);
+  assert.deepEqual(store.part(outboxPart).counts(), { waiting: 0, refused: 0, bytes: 0 });
 });

@@ -8,6 +8,8 @@ import { startWaymark, type Waymark } from '../../../src/main.ts';
 import { createLogs } from '../../../src/core/report/log.ts';
 import { readTestConfig, startSite, type TestSite } from '../../harness.ts';
 import type { Cleaning } from '../../folder.ts';
+import { rowLogPart } from '../../../src/modules/nodes/log/open-row-log.ts';
+import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
 
 /** The options of a node that follows another one. */
 interface NodeOptions {
@@ -85,9 +87,10 @@ export async function stateOf(site: TestSite, seq: number): Promise<string> {
   });
   try {
     const differences = [];
-    for await (const { differences: some } of store.verify()) differences.push(...some);
+    for await (const { differences: some } of store.part(upkeep).verify())
+      differences.push(...some);
     assert.deepEqual(differences, []);
-    return await store.rowLog.digest(seq);
+    return await store.part(rowLogPart).digest(seq);
   } finally {
     await store.close();
   }
@@ -115,6 +118,6 @@ export async function startFromIni(
 /** Gives a log another id, as a purge of secrets does. */
 export async function renewLog(folder: string): Promise<void> {
   const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
-  await store.rowLog.renew(uuidv7());
+  await store.part(rowLogPart).renew(uuidv7());
   await store.close();
 }

@@ -75,7 +75,7 @@ export function testFetch(
     statistics: new SourceStatistics({ now: Date.now }),
     places: new ServerPlaces(),
     bodyBytesMax,
-    via: 'waymark',
+    via: { ofLog: 'waymark', ofNode: 'waymark' },
   });
 }
 

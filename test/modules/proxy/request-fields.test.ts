@@ -16,12 +16,10 @@ function sentFor(
   options: Parameters<typeof visit>[0] = {},
 ): Sent {
   const plan = fetchPlan(fetchRule({ source: 'http://src.example/*', ...enginedata }));
-  const flat = requestFields(
-    plan,
-    visit({ ...options, fields }),
-    options.body !== undefined,
-    'waymark',
-  );
+  const flat = requestFields(plan, visit({ ...options, fields }), options.body !== undefined, {
+    ofLog: 'waymark',
+    ofNode: 'waymark',
+  });
   return Object.fromEntries(
     Array.from({ length: flat.length / 2 }, (_, at) => [flat[2 * at], flat[2 * at + 1]]),
   ) as Sent;
@@ -216,7 +214,7 @@ suite('Forwarded, X-Forwarded-* and Via', () => {
   ];
   for (const [via, loop] of loops) {
     test(`${via ?? 'no Via'} is ${loop ? 'a loop' : 'another hop'}`, () => {
-      assert.equal(isLoop(via, viaName('waymark', 'r1')), loop);
+      assert.equal(isLoop(via, viaName({ ofLog: 'waymark', ofNode: 'waymark' }, 'r1')), loop);
     });
   }
 });

@@ -5,6 +5,7 @@ import { suite, test } from 'node:test';
 import { temporaryFolder } from '../../folder.ts';
 import { dumpChecked } from '../../core/log/dump.ts';
 import { commit, inserted, scratchStore, startWriter } from '../../core/log/scratch.ts';
+import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
 
 suite('a backup', () => {
   test('is complete although other processes write meanwhile', async (t) => {
@@ -19,7 +20,7 @@ suite('a backup', () => {
       if (written % 200 !== 0) continue;
       const acknowledged = Number(line.split(' ')[1]);
       const target = join(folder, 'copies', `after ${written}`);
-      const { seq, bytes } = await store.backUp(target);
+      const { seq, bytes } = await store.part(upkeep).backUp(target);
       assert.ok(seq >= acknowledged, 'what was acknowledged before is in it');
       const { size } = await stat(join(target, 'data.mdb'));
       assert.equal(bytes, size);
@@ -43,7 +44,7 @@ suite('a backup', () => {
     const [made, empty] = [join(folder, 'new/below'), join(folder, 'empty')];
     await mkdir(empty);
     for (const target of [made, empty]) {
-      assert.equal((await store.backUp(target)).seq, 1);
+      assert.equal((await store.part(upkeep).backUp(target)).seq, 1);
       assert.deepEqual(await readdir(target), ['data.mdb']);
       const { mode } = await stat(join(target, 'data.mdb'));
       if (process.platform !== 'win32') assert.equal(mode & 0o777, 0o600);
@@ -67,7 +68,11 @@ suite('a backup', () => {
       { name: 'new', signal: stopped, says: /stopped/ },
       { name: 'empty', signal: stopped, says: /stopped/ },
     ]) {
-      await assert.rejects(store.backUp(join(folder, name), signal), { message: says }, name);
+      await assert.rejects(
+        store.part(upkeep).backUp(join(folder, name), signal),
+        { message: says },
+        name,
+      );
     }
     assert.deepEqual(await readdir(folder), ['empty', 'file', 'full']);
     assert.deepEqual(await readdir(join(folder, 'full')), ['notes']);

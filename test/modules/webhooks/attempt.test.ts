@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { once } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { IncomingHttpHeaders } from 'node:http';
-import type { Socket } from 'node:net';
+import net, { type AddressInfo, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { setImmediate } from 'node:timers/promises';
 import { suite, test, type TestContext } from 'node:test';
@@ -256,3 +256,88 @@ suite('connections', () => {
     await once(server, 'listening');
   });
 });
+
+suite('a receiver that answers before it has the message', () => {
+  /** More than the kernel takes for a receiver that does not read. */
+  const body = Buffer.alloc(32 * 2 ** 20, ' ');
+  const sized = 'HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok';
+  const answers: Readonly<Record<string, string>> = {
+    'with a length': sized,
+    'until the connection ends': 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nok',
+    'without content': 'HTTP/1.1 204 No Content\r\n\r\n',
+    'with more content than anybody reads': `HTTP/1.1 200 OK\r\n\r\n${' '.repeat(100_000)}`,
+  };
+  for (const [what, answer] of Object.entries(answers)) {
+    test(`has it if it reads on: ${what}`, async (t) => {
+      const isUnframed = !/Content-Length|204/.test(answer);
+      const receiver = await hastyReceiver(t, answer, (socket) => {
+        if (isUnframed) socket.end();
+        socket.resume();
+      });
+      const { status, problem } = await attempts(t)(receiver.origin, { body });
+      assert.deepEqual([status, problem], [answer.includes('204') ? 204 : 200, undefined]);
+      await receiver.read(body.length);
+    });
+
+    test(`does not have it if it resets the connection: ${what}`, async (t) => {
+      const { origin } = await hastyReceiver(t, answer, (socket) => socket.resetAndDestroy());
+      const { problem } = await attempts(t)(origin, { body });
+      // The reset may discard the answer.
+      assert.match(problem?.code ?? '', /^(?:unsent|broken)$/);
+    });
+
+    test(`does not have it if it never reads: ${what}`, async (t) => {
+      const { origin } = await hastyReceiver(t, answer, () => undefined);
+      const { status = 0, problem } = await attempts(t, { timeoutMs: 100 })(origin, { body });
+      assert.deepEqual([status < 300, problem?.code], [true, 'unsent']);
+    });
+  }
+
+  test('may refuse it so: its status counts', async (t) => {
+    const refusal = 'HTTP/1.1 413 Too Large\r\nContent-Length: 0\r\nConnection: close\r\n\r\n';
+    const { origin } = await hastyReceiver(t, refusal, () => undefined);
+    const { status, problem } = await attempts(t)(origin, { body });
+    assert.deepEqual([status, problem], [413, undefined]);
+  });
+
+  test('gets the next message, too', async (t) => {
+    const receiver = await hastyReceiver(t, sized, (socket) => socket.resume());
+    const attempt = attempts(t);
+    for (const count of [1, 2]) {
+      assert.equal((await attempt(receiver.origin, { body })).problem, undefined);
+      await receiver.read(count * body.length);
+    }
+  });
+});
+
+/**
+ * A receiver that answers the first bytes of each request, without reading on, and then does
+ * something. `read` resolves once it has read a number of bytes.
+ */
+async function hastyReceiver(t: TestContext, answer: string, then: (socket: Socket) => void) {
+  let bytes = 0;
+  const arrived = new EventEmitter();
+  const sockets = new Set<Socket>();
+  const server = net.createServer((socket) => {
+    sockets.add(socket.on('error', () => undefined));
+    socket.on('data', (chunk: Buffer) => {
+      bytes += chunk.length;
+      arrived.emit('bytes');
+      if (!chunk.includes('POST ')) return;
+      socket.pause().write(answer, () => {
+        then(socket);
+      });
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.after(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  const { port } = server.address() as AddressInfo;
+  const read = async (count: number): Promise<void> => {
+    while (bytes < count) await once(arrived, 'bytes');
+  };
+  return { origin: `http://127.0.0.1:${port}`, read };
+}

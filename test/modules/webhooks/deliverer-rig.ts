@@ -17,6 +17,7 @@ import type { Report } from '../../../src/modules/webhooks/reports.ts';
 import { createSecret } from '../../../src/modules/webhooks/sign.ts';
 import { testTasks } from '../../core/background/test-tasks.ts';
 import { commit } from '../../core/log/scratch.ts';
+import { deliveriesPart } from '../../../src/modules/webhooks/log/delivery-log.ts';
 
 /** Milliseconds. */
 export const hourMs = 3_600_000;
@@ -52,6 +53,8 @@ interface Rig {
   waiting: number;
   /** The status of the next responses. */
   status: number | undefined;
+  /** What is wrong with them, by the code of the dialler. */
+  problem: Parameters<typeof outboundProblem>[0] | undefined;
   insertEvents(count?: number): Promise<void>;
   /**
    * Resolves once the deliverer has done all that is due at this time. It changes a hook and waits
@@ -95,7 +98,8 @@ export async function startDeliverer(
       rig.waiting += 1;
       return hanging(signal).finally(() => (rig.waiting -= 1));
     }
-    return Promise.resolve({ ...answered, status: rig.status });
+    const problem = rig.problem && outboundProblem(rig.problem);
+    return Promise.resolve({ ...answered, status: rig.status, problem });
   };
   const deliverer = new Deliverer({
     store,
@@ -119,6 +123,7 @@ export async function startDeliverer(
     hangs: false,
     waiting: 0,
     status: 200,
+    problem: undefined,
     until: (count) =>
       new Promise((resolve) => {
         const check = () => {
@@ -136,7 +141,7 @@ export async function startDeliverer(
       // A change that changes no hook: it applies after all changes before it.
       const data = { name: String(Math.random()) };
       const [change] = await commit(store, { family: 'webhook', id, action: 'edit', data });
-      await store.deliveries.waitUntilApplied(change?.seq ?? 0);
+      await store.part(deliveriesPart).waitUntilApplied(change?.seq ?? 0);
     },
   };
   if (store.hooksStamp() === undefined) {

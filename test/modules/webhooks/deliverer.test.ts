@@ -18,6 +18,8 @@ import {
   start,
   startDeliverer,
 } from './deliverer-rig.ts';
+import { deliveriesPart } from '../../../src/modules/webhooks/log/delivery-log.ts';
+import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
 
 suite('a clock that jumps', () => {
   for (const [way, jumpMs] of [
@@ -111,8 +113,9 @@ suite('a clock that jumps', () => {
     await rig.until(2);
     // Expired messages are removed in the background.
     for (let round = 0; round < 3; round += 1) await rig.settle();
-    const [queue = 0] = rig.store.deliveries.queues();
-    const attempts = () => [...rig.store.deliveries.attempts(queue, undefined)].map(({ n }) => n);
+    const [queue = 0] = rig.store.part(deliveriesPart).queues();
+    const attempts = () =>
+      [...rig.store.part(deliveriesPart).attempts(queue, undefined)].map(({ n }) => n);
     assert.deepEqual(attempts(), [2, 1]);
     clocks.monotonicMs += hourMs / 2 + 120_000;
     while (attempts().includes(1)) await rig.settle();
@@ -164,6 +167,20 @@ suite('a batch that is sent at a time of the day', () => {
 });
 
 const inTime = { timeout: 60_000 };
+
+test('a receiver that says 200 and does not take the whole message gets it again', async (t) => {
+  const clocks = clocksAt(start);
+  const rig = await startDeliverer(t, { folder: await temporaryFolder(t), clocks });
+  rig.problem = 'unsent';
+  await rig.insertEvents();
+  await rig.until(1);
+  await rig.settle();
+  rig.problem = undefined;
+  clocks.monotonicMs += hourMs + 1;
+  await rig.settle();
+  await rig.until(2);
+  assert.equal(rig.sent[1], rig.sent[0]);
+});
 
 test('a retry does not wait while new messages pause', inTime, async (t) => {
   const clocks = clocksAt(start);
@@ -223,9 +240,9 @@ test('an attempt is reported before it is recorded', async (t) => {
   rig.status = 500;
   await rig.insertEvents();
   await rig.until(1);
-  const [queue = 0] = rig.store.deliveries.queues();
-  const attempts = () => [...rig.store.deliveries.attempts(queue, undefined)];
-  await rig.store.deliveries.dispatch({ role: 'all', name: 'test' });
+  const [queue = 0] = rig.store.part(deliveriesPart).queues();
+  const attempts = () => [...rig.store.part(deliveriesPart).attempts(queue, undefined)];
+  await rig.store.part(deliveriesPart).dispatch({ role: 'all', name: 'test' });
   assert.deepEqual([outcomes, attempts()], [['exhausted'], []]);
   reported.resolve(undefined);
   while (attempts().length === 0) await rig.settle();
@@ -248,7 +265,7 @@ suite('a change of a hook applies', () => {
       const rows = rig.store.rows('webhook', id).map(({ seq }) => seq);
       const gone = { family: 'webhook', id, action: 'invalidate', data: { rows } } as const;
       const changes = await commit(rig.store, ...eventDrafts(count), gone);
-      await rig.store.deliveries.waitUntilApplied(changes.at(-1)?.seq ?? 0);
+      await rig.store.part(deliveriesPart).waitUntilApplied(changes.at(-1)?.seq ?? 0);
       assert.equal(rig.waiting, 0);
       assert.equal(rig.sent.length, 1);
     });
@@ -297,7 +314,7 @@ suite('the retention', () => {
 
     const clocks = clocksAt(start + 60 * dayMs);
     const second = await startDeliverer(t, { folder, clocks });
-    const { deliveries } = second.store;
+    const deliveries = second.store.part(deliveriesPart);
     const [queue = 0] = deliveries.queues();
     for (let round = 0; round < 3; round += 1) await second.settle();
     assert.equal(deliveries.depth(queue).queued, 3);
@@ -320,7 +337,7 @@ suite('the retention', () => {
     const rig = await startDeliverer(t, {
       ...{ folder: await temporaryFolder(t), clocks, retentionMs: hourMs, retryMs: [10 * hourMs] },
     });
-    const { deliveries } = rig.store;
+    const deliveries = rig.store.part(deliveriesPart);
     await rig.insertEvents();
     await rig.until(1);
     rig.status = 500;
@@ -351,7 +368,8 @@ suite('the retention', () => {
     await commit(rig.store, { family: 'webhook', id, action: 'edit', data: resumed });
     await rig.until(3);
     assert.match(rig.sent[2] ?? '', /"seq":6,/, 'the receiver sees the gap');
-    for await (const { differences } of rig.store.verify()) assert.deepEqual(differences, []);
+    for await (const { differences } of rig.store.part(upkeep).verify())
+      assert.deepEqual(differences, []);
   });
 });
 

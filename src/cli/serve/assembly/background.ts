@@ -9,6 +9,7 @@ import { Deliverer } from '../../../modules/webhooks/deliverer.ts';
 import { createReports } from '../../../modules/webhooks/reports.ts';
 import type { AppInstance } from './compose.ts';
 import type { AppContext } from './context.ts';
+import { outboxEvents, outboxPart } from '../../../modules/nodes/log/outbox-entries.ts';
 
 /** Makes the frame of all work in the background of this process. */
 export function backgroundTasks({ log }: Pick<Logs, 'log'>): BackgroundTasks {
@@ -17,9 +18,12 @@ export function backgroundTasks({ log }: Pick<Logs, 'log'>): BackgroundTasks {
 
 /** Raises events in the log of a configuration's node, or in its outbox. */
 export function emitFor({ node }: Config, { log }: Logs, store: Store): Emit {
-  const outbox =
-    node.central === undefined ? {} : { outbox: { entries: store.outbox, node: node.name } };
-  return createEmit({ store, ...outbox, newId, now, by: 'serve', log });
+  const by = 'serve';
+  const put =
+    node.central === undefined
+      ? undefined
+      : outboxEvents(store.part(outboxPart), { node: node.name, by, now });
+  return createEmit({ store, put, newId, now, by, log });
 }
 
 /** Creates the deliverer of a data folder's webhooks; it always uses the current configuration. */

@@ -15,7 +15,7 @@ import {
 import { createCallerEnds } from '../../../core/operations/keys/caller-ends.ts';
 import { type Dialler, createConnector, createDialler } from '../../../core/outbound/dialler.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
-import { createSite } from '../../../core/pipeline/site.ts';
+import { createSite } from './site.ts';
 import type { CacheUse } from '../../../core/report/memory-use.ts';
 import { newId, now } from '../../../core/values/clock.ts';
 import { scopes } from '../../../core/values/key.ts';
@@ -54,6 +54,7 @@ import {
   executeParts,
 } from './operations.ts';
 import { composeSourceAccess } from './transport.ts';
+import { loginSessionsPart } from '../../../modules/login/stored-sessions.ts';
 
 /** Everything that depends on one configuration; a reload replaces and closes it. */
 export interface AppInstance {
@@ -89,7 +90,10 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const authenticate = composeAuthenticate(config, callers, sessions);
   const { pageRows, ...readers } = composeRows(store, authenticate, () => execute);
   const rates = createRates(config.rates, callers.rates);
-  const siteParts = composeSite(config, context, { disk, ...access, pageRows, rates, login });
+  const siteParts = composeSite(config, context, {
+    ...{ disk, pageRows, rates, login, steps: provided.steps },
+    ...access,
+  });
   const site = createSite({ ...siteParts, countVisit: callers.visits.count });
   // A page that an operation reads does not count as a visit.
   const reads = { site: createSite(siteParts), ...readers };
@@ -97,7 +101,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
     ...composeDraftParts(config, context, { siteParts, access, hosts }),
     ...{ authenticate, parts: () => parts },
   });
-  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
+  const fieldsAndLines = composeFieldsAndLines(config, siteParts);
+  const { responseHeaders: pageHeaders } = fieldsAndLines;
+  const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts, pageHeaders };
   const parts = { ...composeParts(config, context, given), ...provided.parts };
   Object.assign(provided.offers, { eventTypes: parts.eventTypes, run: runAs(() => execute) });
   const operations = composeOperations(config, { hosts, definitions }, parts);
@@ -126,7 +132,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
       metricsText: context.state.metricsText,
-      ...composeFieldsAndLines(config, siteParts),
+      ...fieldsAndLines,
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
       ...{ previews: drafts.previews, rates, assets: composeUploads(store, content) },
       paths: provided.paths,
@@ -235,7 +241,7 @@ function composeLogin(
   const providers = loginProviders(config);
   if (providers.length === 0) return undefined;
   return createLogin({
-    ...{ providers, base: config.server.base, store: store.loginSessions },
+    ...{ providers, base: config.server.base, store: store.part(loginSessionsPart) },
     dialler: () => diallers.of({ ini: { connectTimeoutMs: undefined } }),
     ...{ newId, now, log },
   });

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { type AccessConfig, type Config, loginProviders } from '../../../core/config/config.ts';
 import type { Store } from '../../../core/log/store.ts';
+import type { Step } from '../../../core/pipeline/pipeline.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
-import type { SiteParts } from '../../../core/pipeline/site.ts';
+import type { SiteParts } from './site.ts';
 import { newId, now } from '../../../core/values/clock.ts';
 import { type AccessGuard, createAccessGuard } from '../../../modules/access/access-guard.ts';
 import { openNetworkFile } from '../../../modules/access/network-file.ts';
@@ -24,7 +25,7 @@ import { configuredProxies } from '../../../modules/proxy/configured-proxies.ts'
 import type { SourceDiallers } from '../../../modules/proxy/source-diallers.ts';
 import type { Rates } from '../../../modules/rates/rates.ts';
 import { configuredRedirects, mountRedirects } from '../../../modules/redirects/redirect-lists.ts';
-import { createRewriter } from '../../../modules/redirects/rewrite-source.ts';
+import { createRewriter } from '../../../modules/redirects/rewrite-step.ts';
 import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
 import { createGenericPages } from '../../../modules/rules/pages/generic-pages.ts';
 import { proxyId } from '../../../modules/rules/rule.ts';
@@ -40,8 +41,10 @@ export function composeSite(
     pageRows,
     rates,
     login,
+    steps,
     ...sources
   }: {
+    readonly steps: readonly Step[];
     readonly disk: Disk;
     readonly pageRows: RowReader;
     readonly rates: Rates | undefined;
@@ -68,7 +71,18 @@ export function composeSite(
     access: composeAccess(config, context, { diallers: sources.diallers, login }),
   };
   const assets = { assets: createAssetReader(store), assetPages: content.assetPages };
-  return { rules, ...configured, ...assets, disk, stored, generic, rendered, pageRows, fetch };
+  return {
+    rules,
+    ...configured,
+    ...assets,
+    disk,
+    stored,
+    generic,
+    rendered,
+    pageRows,
+    fetch,
+    steps,
+  };
 }
 
 /** Who may see what. Password files are read at once, so that the log names their mistakes. */

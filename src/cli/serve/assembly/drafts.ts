@@ -16,14 +16,14 @@ import {
 import type { OperationParts } from '../../../modules.ts';
 import { createPreviewTrust } from '../../../modules/drafts/preview-trust.ts';
 import { previewedDraft } from '../../../modules/drafts/operations/previews.ts';
-import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../../../modules/rules/site-access.ts';
 import type { SiteDraft } from '../../../modules/drafts/draft.ts';
 import { now } from '../../../core/values/clock.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { Caller } from '../../../core/values/key.ts';
 import type { RenderedPages } from '../../../modules/rendering/rendered-pages.ts';
 import { createRuleCache } from '../../../modules/rules/rule-cache.ts';
-import { createSite, type SiteParts } from '../../../core/pipeline/site.ts';
+import { createSite, type SiteParts } from './site.ts';
 import { draftStore } from '../../../modules/drafts/log/draft-store.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { ClientAddress } from '../../../core/values/network/peer.ts';

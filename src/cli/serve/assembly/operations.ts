@@ -36,7 +36,7 @@ import { createFetcher, withOwnFields, withUsers } from '../../../modules/proxy/
 import { withCompression } from '../../../modules/proxy/response-compression.ts';
 import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
 import { notFoundPage } from '../../../core/pipeline/failures.ts';
-import type { SiteParts } from '../../../core/pipeline/site.ts';
+import type { SiteParts } from './site.ts';
 import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { Visitors } from '../../../modules/visitors/visitor.ts';
@@ -47,6 +47,7 @@ import type { AppContext, CallerContext } from './context.ts';
 import type { Drafts, DraftsParts } from './drafts.ts';
 import type { SourceAccess } from './transport.ts';
 import type { ClientAddress } from '../../../core/values/network/peer.ts';
+import { rowLogPart } from '../../../modules/nodes/log/open-row-log.ts';
 
 /** The names of all engines: the built-in ones and those of the configuration. */
 export function engineNames(config: Config): ReadonlySet<string> {
@@ -67,7 +68,7 @@ export function composeParts(
     ...given
   }: Pick<
     OperationParts,
-    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login'
+    'site' | 'rowsFor' | 'pastRows' | 'authenticate' | 'sessions' | 'login' | 'pageHeaders'
   > & {
     readonly visitors: Visitors;
     readonly drafts: Drafts;
@@ -207,7 +208,7 @@ export function executeParts(
 ): ExecuteParts {
   return {
     keyRates,
-    generation: () => store.rowLog.identity().generation,
+    generation: () => store.part(rowLogPart).identity().generation,
     passOn: composePassOn(config, store),
     passedTool: (name, call) => passedTool({ store, now }, name, call),
     goesToOutbox: (name, { keyId }) => {
@@ -270,7 +271,7 @@ export function composeDraftParts(
   const { bodyBytesMax } = config.fetch;
   const fetch = createFetcher({
     ...{ diallers, health, names, checks, bodyBytesMax, statistics, places },
-    via: context.ownNames.ofNode,
+    via: context.ownNames,
   });
   const direct = withUsers(withOwnFields(withCompression(fetch, content.compressors.responses)));
   return {

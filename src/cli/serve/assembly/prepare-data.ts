@@ -27,6 +27,7 @@ import { prepareVisitDatabase } from '../../../modules/visits/visit-database.ts'
 import { openData } from '../../open-data.ts';
 import { backgroundTasks, emitFor } from './background.ts';
 import { importOnce } from './first-start.ts';
+import { rowLogPart } from '../../../modules/nodes/log/open-row-log.ts';
 
 /** A process that serves from the same data folder, and hands it over. */
 export interface Predecessor {
@@ -201,7 +202,7 @@ async function startNode(
     readonly emit: Emit;
   },
 ): Promise<NodeService | undefined> {
-  const { follows } = store.rowLog.identity();
+  const { follows } = store.part(rowLogPart).identity();
   const { central, keyFile, role, name, place } = node;
   if (central === undefined || keyFile === undefined) {
     if (follows === undefined) return undefined;
@@ -220,7 +221,7 @@ async function startNode(
   };
   if (follows?.isPartial !== false) await copyFirst(parts, signal);
   else if (follows.central !== central) {
-    await store.rowLog.follow(store.rowLog.identity(), central);
+    await store.part(rowLogPart).follow(store.part(rowLogPart).identity(), central);
   }
   const service = new NodeService({
     ...parts,

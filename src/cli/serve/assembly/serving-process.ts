@@ -94,6 +94,7 @@ import { backgroundTasks, createDeliverer, emitFor } from './background.ts';
 import { type AppInstance, compose } from './compose.ts';
 import type { AppContext, CallerContext, ContentContext, SourceContext } from './context.ts';
 import { hostKeyFiles } from './operations.ts';
+import { rowLogPart } from '../../../modules/nodes/log/open-row-log.ts';
 
 /** How long attempts in flight may last after another process has replaced this one. */
 const deliveryHandOverMs = 10_000;
@@ -187,10 +188,7 @@ function tokensOf(elsewhere: TakeToken | undefined): Omit<CallerContext['rates']
 
 /** The names of the server in the requests that it sends. */
 function namesInVia({ node }: Config, store: Store): OwnNames {
-  return ownNamesOf({
-    ...{ log: store.rowLog.identity().id, node: node.name },
-    isRule: (id) => store.rule(id) !== undefined,
-  });
+  return ownNamesOf({ log: store.part(rowLogPart).identity().id, node: node.name });
 }
 
 /** Makes the function that makes rendered pages, each with a cache of its own. */

@@ -51,12 +51,11 @@ export function composeFetch(
     sources,
     content: { compressors },
     emit,
-    ownNames,
+    ownNames: via,
   }: Pick<AppContext, 'sources' | 'content' | 'emit' | 'ownNames'>,
   { diallers, names, checks }: SourceAccess,
 ): Fetcher {
   const { answers, health, statistics, places } = sources;
-  const { ofNode: via } = ownNames;
   const { bodyBytesMax, cacheBytesMax } = config.fetch;
   const fetch = withFailureEvents(
     createFetcher({

@@ -1,7 +1,6 @@
-import { type Outbox, eventInsert } from '../../../modules/nodes/log/outbox.ts';
 import type { Log } from '../../report/log.ts';
 import { createLruCache } from '../../values/lru-cache.ts';
-import type { LoggedDraft, Store } from '../store.ts';
+import type { LoggedDraft, Store, VkClaim } from '../store.ts';
 import { type EventData, type OwnEventType, emitRateLimit } from './event-types.ts';
 import { eventDraft, ownEvent } from './event.ts';
 
@@ -22,18 +21,21 @@ export type Emit = <Type extends OwnEventType>(
   },
 ) => Promise<void>;
 
+/** Stores an event; not if its claim was used before. */
+export type PutEvent = (draft: LoggedDraft, claim: VkClaim | undefined) => Promise<unknown>;
+
 /** Makes an Emit. */
 export function createEmit({
   store,
-  outbox,
   newId,
   now,
   by,
+  put = storeEvent(store, by),
   log,
 }: {
   readonly store: Pick<Store, 'commit'>;
-  /** At a node with a centre, which takes events into its outbox, and the name of the node. */
-  readonly outbox?: { readonly entries: Outbox; readonly node: string } | undefined;
+  /** Stores an event elsewhere than in the log. */
+  readonly put?: PutEvent | undefined;
   readonly newId: () => string;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -53,26 +55,20 @@ export function createEmit({
     }
     const claim = period && { vk: `emit:${period.key}:${period.number}`, requestHash: '' };
     try {
-      if (outbox !== undefined) {
-        await outbox.entries.put((earlier) => {
-          if (claim !== undefined && earlier(claim.vk) !== undefined) return undefined;
-          const { id, data: fields } = draft;
-          return {
-            ...{ id, a: eventInsert, v: { ...fields, counter: outbox.node, node: outbox.node } },
-            ...{ dtu_txn: new Date(now()).toISOString(), by, ...(claim && { vk: claim }) },
-          };
-        });
-        return;
-      }
-      await store.commit(by, (reads) => {
-        const isUsedUp = claim !== undefined && reads.vkClaim(claim.vk) !== undefined;
-        const drafts = isUsedUp ? [] : [{ ...draft, ...(claim && { vk: claim }) }];
-        return { drafts, answer: () => undefined };
-      });
+      await put(draft, claim);
     } catch (error) {
       log.warn({ err: error, type }, `Cannot store an event of the type ${type}.`);
     }
   };
+}
+
+function storeEvent(store: Pick<Store, 'commit'>, by: string): PutEvent {
+  return (draft, claim) =>
+    store.commit(by, (reads) => {
+      const isUsedUp = claim !== undefined && reads.vkClaim(claim.vk) !== undefined;
+      const drafts = isUsedUp ? [] : [{ ...draft, ...(claim && { vk: claim }) }];
+      return { drafts, answer: () => undefined };
+    });
 }
 
 /** The period of its rate limit in which an event occurs; undefined for a type without limit. */

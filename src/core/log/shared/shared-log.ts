@@ -68,6 +68,22 @@ export function createLocalDeliveryWriter(databases: Databases, queue: WriteQueu
   };
 }
 
+/** A task of a cluster as one of its nodes sees it. */
+export interface ClusterTask {
+  /**
+   * Takes the turn of this node, and keeps it until `release`. Rejects with `conflict` while
+   * another node has it, with `unavailable` without the shared log. `lost` is called if another
+   * node has taken it over, because this one gave no sign.
+   */
+  take(lost: () => void): Promise<void>;
+  /** Writes in the turn of this node. Rejects with `conflict` if it is over. */
+  write(put: PutDelivery<void>): Promise<void>;
+  /** Lets another node take its turn at once. */
+  release(): Promise<void>;
+  /** The member that has the turn; undefined for none. See memberOf. */
+  holder(): string | undefined;
+}
+
 /** A file that the servers of a cluster have, or a part of one that was interrupted. */
 export interface SharedFile {
   /** Lower-case hex SHA-256 of its content. */

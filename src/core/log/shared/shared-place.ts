@@ -1,6 +1,5 @@
 import { Failure } from '../../values/failure.ts';
 import type { Databases } from '../databases.ts';
-import { isTaskKey } from '../../../modules/cluster/log/task-turn.ts';
 
 /** How far a data folder has applied a shared log. */
 export interface SharedPlace {
@@ -45,11 +44,9 @@ export function removeMember(databases: Pick<Databases, 'meta'>): void {
 }
 
 /** Makes the folder that of a single machine. The caller runs it in a write transaction. */
-export function removeSharedPlace(databases: Databases): void {
-  const { meta, delivery } = databases;
-  meta.removeSync(field);
+export function removeSharedPlace(databases: Pick<Databases, 'meta'>): void {
+  databases.meta.removeSync(field);
   removeMember(databases);
-  for (const name of [...delivery.getKeys()].filter(isTaskKey)) delivery.removeSync(name);
 }
 
 /** The failure of a change that would be only in this folder. */

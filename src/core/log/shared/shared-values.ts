@@ -1,7 +1,6 @@
-import type { ClusterTask } from '../../../modules/cluster/log/task-turn.ts';
 import type { Databases } from '../databases.ts';
 import type { SharedPut } from './entry.ts';
-import type { DeliveryWriter } from './shared-log.ts';
+import type { ClusterTask, DeliveryWriter } from './shared-log.ts';
 
 const valuePrefix = 'value ';
 

@@ -1,9 +1,9 @@
-import { copyFailure, followsOf } from '../../../modules/nodes/log/open-row-log.ts';
 import type { CarriedTables } from '../../../modules/tables/log/planned-rows.ts';
 import { spanned } from '../../report/trace.ts';
 import { Failure } from '../../values/failure.ts';
 import type { Databases } from '../databases.ts';
 import { keyOf } from '../encoding.ts';
+import { copyFailure, followsOf } from '../identity.ts';
 import { storedAt } from '../reads.ts';
 import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Reads, Store } from '../store.ts';

@@ -2,6 +2,7 @@ import { Failure } from '../../values/failure.ts';
 import type { Change, ChangeAuthor } from '../change.ts';
 import type { Databases } from '../databases.ts';
 import { transactHeld } from '../environment.ts';
+import { unfollowedParts } from '../part.ts';
 import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { LoggedDraft, Reads, Store } from '../store.ts';
 import { createCommit, createHeldWriter } from './commit.ts';
@@ -91,7 +92,7 @@ async function held<T>(
   const inside: Store = {
     ...store,
     // The answer to each change is made before any delivery can follow it.
-    deliveries: { ...store.deliveries, waitUntilApplied: () => Promise.resolve() },
+    part: unfollowedParts(store),
     commit: (by, decide) =>
       commit(by, (before) => {
         const decision = decide(before);

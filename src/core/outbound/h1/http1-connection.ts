@@ -60,7 +60,7 @@ export class Http1Connection implements Control, ConnectionInfo {
   #upgrades = false;
   /** The receiver that waits for a response. */
   #handler: ResponseHandler | undefined;
-  #isSent = false;
+  #hasBegun = false;
   #isPaused = false;
   /** Limits the waits of the current exchange. */
   #timeoutMs: number;
@@ -70,6 +70,11 @@ export class Http1Connection implements Control, ConnectionInfo {
   /** Reads the content; undefined before the header section is complete. */
   #content: ResponseContent | undefined;
   #sending: SentContent | undefined;
+  /** Whether the socket has taken all content that is in memory. */
+  isSent = true;
+  /** Ends a successful response whose request is not sent yet, once it is. */
+  #endAfterSent: (() => void) | undefined;
+  #isSuccess = false;
 
   /** `isStream` is whether bytes arrive as events of the socket, and not by its `onread`. */
   constructor(socket: Socket, pool: ConnectionPool, isStream: boolean) {
@@ -94,9 +99,11 @@ export class Http1Connection implements Control, ConnectionInfo {
   /** Sends a request. No other one may wait for a response. */
   send({ request, head, handler }: Http1Request): void {
     this.#handler = handler;
-    this.#isSent = false;
+    this.#hasBegun = false;
     this.#content = undefined;
     this.#sending = undefined;
+    this.#endAfterSent = undefined;
+    this.isSent = true;
     this.#method = request.method;
     this.#upgrades = request.upgrade !== undefined;
     this.#limitWaits(request.timeoutMs ?? this.#pool.timeoutMs);
@@ -108,11 +115,20 @@ export class Http1Connection implements Control, ConnectionInfo {
       this.#pool.release(this);
       return;
     }
-    this.#isSent = true;
+    this.#hasBegun = true;
     this.#pool.batcher.write(this.#socket, head.text);
     const { body } = request;
-    if (Buffer.isBuffer(body)) this.#socket.write(body);
+    if (Buffer.isBuffer(body)) this.#sendBytes(body, handler);
     else if (body !== undefined) this.#sendContent(body, request, head);
+  }
+
+  #sendBytes(body: Buffer, handler: ResponseHandler): void {
+    this.isSent = false;
+    this.#socket.write(body, (error) => {
+      if (error || this.#isAborted(handler)) return;
+      this.isSent = true;
+      this.#endAfterSent?.();
+    });
   }
 
   #sendContent(
@@ -155,7 +171,7 @@ export class Http1Connection implements Control, ConnectionInfo {
   abort(): void {
     this.#handler = undefined;
     this.#sending?.source.end();
-    if (this.#isSent) this.destroy();
+    if (this.#hasBegun) this.destroy();
   }
 
   pause(): void {
@@ -219,6 +235,7 @@ export class Http1Connection implements Control, ConnectionInfo {
       }
       if (head.status >= 200) {
         this.#content = head.content;
+        this.#isSuccess = head.status < 300;
         this.keepAliveSeconds = head.keepAliveSeconds;
         // A server that answers without a 100 does not want the content.
         this.#sending?.source.refuse();
@@ -269,9 +286,15 @@ export class Http1Connection implements Control, ConnectionInfo {
   }
 
   #finish(handler: ResponseHandler, content: ResponseContent): void {
+    if (!this.isSent && this.#isSuccess) {
+      this.#endAfterSent = () => {
+        this.#finish(handler, content);
+      };
+      return;
+    }
     this.#handler = undefined;
     this.rawTrailers = content.trailers;
-    const isSent = this.#sending?.framed.isComplete !== false;
+    const isSent = this.isSent && this.#sending?.framed.isComplete !== false;
     if (!isSent) this.#sending?.source.end();
     handler.onResponseEnd(this);
     this.resume();
@@ -284,18 +307,28 @@ export class Http1Connection implements Control, ConnectionInfo {
   readonly #end = (): void => {
     this.#hasEnded = true;
     const handler = this.#handler;
-    if (handler === undefined) return;
+    // The server may end its side before it has read the request.
+    if (handler === undefined || this.#endAfterSent !== undefined) return;
     if (this.#content?.endsWithConnection !== true) {
       this.#fail(connectionClosed());
       this.destroy();
       return;
     }
+    if (this.isSent || !this.#isSuccess) this.#endWithConnection(handler);
+    else {
+      this.#endAfterSent = () => {
+        this.#endWithConnection(handler);
+      };
+    }
+  };
+
+  #endWithConnection(handler: ResponseHandler): void {
     this.#handler = undefined;
     this.rawTrailers = [];
     this.hasBrokenOff = hasBrokenOff(this.#socket);
     if (this.#sending?.framed.isComplete === false) this.#sending.source.end();
     handler.onResponseEnd(this);
-  };
+  }
 
   #break(error = brokenAnswer()): void {
     this.#fail(error);

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import type { SwitchedProtocol } from '../../../modules/proxy/fetcher.ts';
+import type { SwitchedProtocol } from '../../pipeline/source.ts';
 import type { SharedLimit } from '../../fair/shared-limit.ts';
 import { countPassedBytes } from '../../outbound/connection.ts';
 import { fieldText, statusLine } from '../../pipeline/response-head.ts';

@@ -129,7 +129,7 @@ export class UpgradeHandler {
     if (unwatch !== undefined) socket.once('close', unwatch);
     try {
       const { body } = upgrade;
-      const opened = await site.upgrade({
+      const opened = await site.open({
         ...incoming.target,
         method: upgrade.head.method,
         version: upgrade.head.version,

@@ -43,7 +43,7 @@ export function switchesProtocol(message: IncomingMessage, serving: Serving): bo
     });
     const { target, fields } = incoming;
     if (servicePath(target.path, serving.config.server.base) !== undefined) return false;
-    return serving.site.forwardsUpgrade({ ...target, fields, method: method ?? '' });
+    return serving.site.forwards({ ...target, fields, method: method ?? '' });
   } catch {
     // The answer without the Upgrade says why.
     return false;

@@ -1,11 +1,13 @@
 import { Failure } from '../../../core/values/failure.ts';
-import type { Databases } from '../../../core/log/databases.ts';
-import { identityOf } from '../../nodes/log/open-row-log.ts';
-import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
-import type { Reads } from '../../../core/log/store.ts';
+import { identityOf } from '../../../core/log/identity.ts';
+import type { LogPart, SharedPart } from '../../../core/log/store.ts';
 import type { Notice } from '../../../core/log/shared/entry.ts';
-import { SharedFollower } from './shared-follower.ts';
+import type { JoinLog, OpenLog } from '../../../core/log/open.ts';
 import type { SharedLog } from '../../../core/log/shared/shared-log.ts';
+import { createSharedValues } from '../../../core/log/shared/shared-values.ts';
+import { SharedFollower } from './shared-follower.ts';
+import { SharedWriter } from './shared-writer.ts';
+import { createClusterTask, isTaskKey, tasksIn } from './task-turn.ts';
 import {
   memberOf,
   putMember,
@@ -36,21 +38,51 @@ export interface Sharing {
   readonly failed: (error: unknown) => void;
 }
 
-interface JoinParts {
-  readonly databases: Databases;
-  readonly reads: Reads;
-  readonly queue: WriteQueue;
-  readonly wake: () => void;
-  /** Called after values may have changed: see Values. */
-  readonly valuesChanged: () => void;
-  readonly newId: () => string;
+/** How a store becomes part of a cluster. Rejects with `conflict` for a history of its own. */
+export function joining(sharing: Sharing): JoinLog {
+  return async (given) => {
+    const { databases, condition } = given;
+    const listeners = new Set<() => void>();
+    const valuesChanged = (): void => {
+      for (const listener of listeners) listener();
+    };
+    const { shared, follower } = await joinCluster({ ...given, valuesChanged }, sharing);
+    const member = memberOf(databases);
+    const writer = new SharedWriter({ databases, condition, shared, follower, member });
+    const catchUp = async (): Promise<void> => follower.reach(await shared.end());
+    const turns = { monotonicMs: () => performance.now(), catchUp, member, newId: given.newId };
+    const part: SharedPart = {
+      state() {
+        const { failure } = follower;
+        if (failure === undefined) return shared.state();
+        return { isConnected: false, problem: failure.message };
+      },
+      tell: (notice) => writer.tell(notice),
+      catchUp,
+      member,
+      tasks: () => tasksIn(databases),
+      broadcast: (data) => shared.broadcast(data),
+      onBroadcast: (listener) => shared.onBroadcast(listener),
+      files: shared.files,
+      values: createSharedValues(databases, writer, listeners),
+      task: (name) => createClusterTask(databases, name, { ...turns, writer }),
+    };
+    const close = async (): Promise<void> => {
+      await writer.close();
+      await follower.stop();
+      await shared.close();
+    };
+    return { writer, part, close };
+  };
 }
 
-/**
- * Makes a data folder a part of a cluster, and follows the shared log. Rejects with `conflict` for
- * a folder with a history that the shared log does not have.
- */
-export async function joinCluster(
+interface JoinParts extends OpenLog {
+  /** Called after values may have changed: see Values. */
+  readonly valuesChanged: () => void;
+}
+
+/** Joins the cluster, and follows the shared log. */
+async function joinCluster(
   parts: JoinParts,
   sharing: Sharing,
 ): Promise<{ readonly shared: SharedLog; readonly follower: SharedFollower }> {
@@ -96,13 +128,19 @@ async function requirePlace(
     });
 }
 
-/** Makes a data folder that of a single machine. */
-export async function leaveShared(databases: Databases, queue: WriteQueue): Promise<void> {
-  await queue.write(() => () => {
-    removeSharedPlace(databases);
-    return { result: undefined, bytes: 0 };
-  });
-}
+/** The part of a data folder in a cluster: `leave` makes it that of a single machine. */
+export const membership: LogPart<{ leave(): Promise<void> }> = {
+  open: ({ databases, queue }) => ({
+    leave: () =>
+      queue.write(() => () => {
+        removeSharedPlace(databases);
+        for (const name of [...databases.delivery.getKeys()].filter(isTaskKey)) {
+          databases.delivery.removeSync(name);
+        }
+        return { result: undefined, bytes: 0 };
+      }),
+  }),
+};
 
 function otherClusterFailure(): Failure {
   return new Failure(

@@ -1,6 +1,6 @@
 import type { Database } from 'lmdb';
 import type { Databases } from '../../../core/log/databases.ts';
-import { generationField } from '../../nodes/log/open-row-log.ts';
+import { identityFields } from '../../../core/log/identity.ts';
 import type { SharedPut } from '../../../core/log/shared/entry.ts';
 import { isTaskKey } from './task-turn.ts';
 
@@ -45,8 +45,8 @@ export function putRecorded(databases: Databases, puts: readonly SharedPut[]): v
  * deliverer without the nodes that have tasks.
  */
 export function* allPuts(databases: Databases): Iterable<SharedPut> {
-  const generation = databases.meta.get(generationField);
-  if (generation !== undefined) yield ['meta', generationField, generation];
+  const generation = databases.meta.get(identityFields.generation);
+  if (generation !== undefined) yield ['meta', identityFields.generation, generation];
   for (const name of recordedNames) {
     const database = databases[name] as Database<string>;
     for (const { key, value } of database.getRange()) {

@@ -1,6 +1,10 @@
 import { pause } from '../../../core/background/retry-loop.ts';
 import type { Databases } from '../../../core/log/databases.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/shared-log.ts';
+import type {
+  ClusterTask,
+  DeliveryWriter,
+  PutDelivery,
+} from '../../../core/log/shared/shared-log.ts';
 import { Failure } from '../../../core/values/failure.ts';
 
 /** How often a node that has a task of the cluster, such as deliveries, shows that it does it … */
@@ -125,22 +129,6 @@ export class TaskTurn {
 /** Shows other nodes that the holder of a task still does it. */
 export function putSign({ delivery }: Databases, { signKey }: SharedTask): void {
   delivery.putSync(signKey, String(Number(delivery.get(signKey) ?? 0) + 1));
-}
-
-/** A task of a cluster as one of its nodes sees it. */
-export interface ClusterTask {
-  /**
-   * Takes the turn of this node, and keeps it until `release`. Rejects with `conflict` while
-   * another node has it, with `unavailable` without the shared log. `lost` is called if another
-   * node has taken it over, because this one gave no sign.
-   */
-  take(lost: () => void): Promise<void>;
-  /** Writes in the turn of this node. Rejects with `conflict` if it is over. */
-  write(put: PutDelivery<void>): Promise<void>;
-  /** Lets another node take its turn at once. */
-  release(): Promise<void>;
-  /** The member that has the turn; undefined for none. See memberOf. */
-  holder(): string | undefined;
 }
 
 /** Makes the ClusterTask of a name; `newId` makes the name of a holder. */

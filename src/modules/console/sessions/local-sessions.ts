@@ -1,13 +1,12 @@
 import type { ApiKey } from '../../../core/values/key.ts';
-import type { Databases } from '../../../core/log/databases.ts';
 import { storedJson } from '../../../core/log/encoding.ts';
-import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import type { LogPart } from '../../../core/log/store.ts';
 
 /**
  * The sessions of a node that follows a centre. Its log is a copy, so they are in another database
  * (docs/design/console.md#sessions-at-a-follower).
  */
-export interface LocalSessions {
+interface LocalSessions {
   all(): readonly ApiKey[];
   /**
    * Replaces them by those that `decide` returns; resolves with its result once that is durable.
@@ -16,12 +15,9 @@ export interface LocalSessions {
   change<T>(decide: () => { readonly sessions: readonly ApiKey[]; readonly result: T }): Promise<T>;
 }
 
-/** Makes the LocalSessions of the databases, which all workers share. */
-export function createLocalSessions(
-  { meta }: Pick<Databases, 'meta'>,
-  { queue }: { readonly queue: WriteQueue },
-): LocalSessions {
-  return {
+/** The sessions of a node that follows a centre, which all workers share. */
+export const localSessionsPart: LogPart<LocalSessions> = {
+  open: ({ databases: { meta }, queue }) => ({
     all() {
       const text = meta.get('sessions');
       return text === undefined ? [] : (storedJson(text) as readonly ApiKey[]);
@@ -35,5 +31,5 @@ export function createLocalSessions(
           return { result, bytes: text.length };
         };
       }),
-  };
-}
+  }),
+};

@@ -6,7 +6,7 @@ import type { ApiKey, Scope } from '../../../core/values/key.ts';
 import { keyNameCharactersMax } from '../../../core/values/limits.ts';
 import type { Login } from '../../login/login.ts';
 import { ownLoginName } from '../../login/section.ts';
-import type { LoginSession } from '../../login/stored-sessions.ts';
+import { type LoginSession, loginSessionsPart } from '../../login/stored-sessions.ts';
 import type { ViewConfig } from '../../rules/operations/rule-view.ts';
 import type { SessionStore } from './session-store.ts';
 import { newSession, newSessionSchema, overHttp } from './sessions.ts';
@@ -17,7 +17,7 @@ const loginsListedMax = 1_000;
 /** The parts that the operations on the sessions of visitors need. */
 interface LoginParts {
   readonly login: Login | undefined;
-  readonly store: Pick<Store, 'loginSessions'>;
+  readonly store: Pick<Store, 'part'>;
   readonly sessions: SessionStore;
   readonly newId: () => string;
   readonly randomBytes: (count: number) => Buffer;
@@ -69,7 +69,7 @@ export const listLogins = defineOperation({
   run:
     ({ store, now }: Pick<LoginParts, 'store' | 'now'>) =>
     ({ after, user }) => {
-      const found = store.loginSessions.list(after ?? '', loginsListedMax);
+      const found = store.part(loginSessionsPart).list(after ?? '', loginsListedMax);
       const rows = found
         .filter((one) => Date.parse(one.expires) > now() && (user ?? one.user) === one.user)
         .map(({ id, user: name, roles, provider = ownLoginName, created, expires }) => {
@@ -97,7 +97,7 @@ export const endLogin = defineOperation({
   run:
     ({ store }: Pick<LoginParts, 'store'>) =>
     async ({ id }) => {
-      const [ended] = await store.loginSessions.end([id]);
+      const [ended] = await store.part(loginSessionsPart).end([id]);
       if (ended !== undefined) return { kind: 'data', data: { id, ended: true as const } };
       throw new Failure('not_found', 'There is no open session with this id.', { field: 'id' });
     },

@@ -3,6 +3,8 @@ import type { ChangeAuthor } from '../../../core/log/change.ts';
 import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { ApiKey } from '../../../core/values/key.ts';
+import { localSessionsPart } from './local-sessions.ts';
+import { loginSessionsPart } from '../../login/stored-sessions.ts';
 
 /** The most sessions of a node with a centre, outside of its log; another one ends the oldest. */
 const localSessionsMax = 200;
@@ -25,7 +27,7 @@ export function loggedSessions(store: Store): SessionStore {
  * another database (docs/design/console.md#sessions-at-a-follower).
  */
 export function followerSessions(store: Store): SessionStore {
-  const { localSessions } = store;
+  const localSessions = store.part(localSessionsPart);
   const local = (is: (one: ApiKey) => boolean): ApiKey | undefined => localSessions.all().find(is);
   const reads = {
     key: (id: string) => store.key(id) ?? local((one) => one.id === id),
@@ -49,8 +51,8 @@ export function followerSessions(store: Store): SessionStore {
 }
 
 /** A session of the console ends no later than that of its visitor: its time is not asked. */
-function isOpen({ loginSessions }: Pick<Store, 'loginSessions'>, id: string): boolean {
-  return loginSessions.find(id) !== undefined;
+function isOpen({ part }: Pick<Store, 'part'>, id: string): boolean {
+  return part(loginSessionsPart).find(id) !== undefined;
 }
 
 /** The sessions after a draft of the operations on sessions. */

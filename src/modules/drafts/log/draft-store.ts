@@ -1,5 +1,6 @@
 import type { Databases } from '../../../core/log/databases.ts';
 import { historyPrefix, keyOf, seqBytes, storedJson } from '../../../core/log/encoding.ts';
+import { unfollowedParts } from '../../../core/log/part.ts';
 import type {
   Decision,
   DraftedRecord,
@@ -49,7 +50,7 @@ export function draftStore(store: Store, draft: SiteDraft): Store {
     ...reads,
     inSnapshot: (read) => store.inSnapshot(read, draft),
     // No delivery follows a change in a draft.
-    deliveries: { ...store.deliveries, waitUntilApplied: () => Promise.resolve() },
+    part: unfollowedParts(store),
     commit: (author, decide) =>
       store.commit(author, (live) => {
         requireOpen(live, draft);

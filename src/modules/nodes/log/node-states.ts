@@ -1,7 +1,6 @@
 import type { JsonObject } from '../../../core/values/json/json.ts';
-import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
-import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import type { LogPart } from '../../../core/log/store.ts';
 
 /** The last report of a node that follows this one or is in its cluster, and when it came. */
 export interface NodeState {
@@ -51,12 +50,9 @@ export interface Nodes {
   setLink(link: CentralLink): Promise<void>;
 }
 
-/** Makes the Nodes of the databases. */
-export function createNodes(
-  { node, meta }: Pick<Databases, 'node' | 'meta'>,
-  { queue }: { readonly queue: WriteQueue },
-): Nodes {
-  return {
+/** The nodes that follow this one or are in its cluster. */
+export const nodesPart: LogPart<Nodes> = {
+  open: ({ databases: { node, meta }, queue }) => ({
     all: () => [...node.getRange()].map(({ value }) => storedJson(value) as NodeState),
     get(name) {
       const text = node.get(keyOf(name));
@@ -82,5 +78,5 @@ export function createNodes(
         node.putSync(keyOf(state.name), text);
         return { result: undefined, bytes: text.length };
       }),
-  };
-}
+  }),
+};

@@ -4,30 +4,21 @@ import type { Change } from '../../../core/log/change.ts';
 import { type Databases, schemaVersion } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import { replaceFormerHeaders, withheldValue } from '../../../core/log/former-headers.ts';
-import '../../../core/log/limits.ts';
+import { type LogIdentity, identityFields, identityOf } from '../../../core/log/identity.ts';
+import type { LogPart, OpenPart, Reads } from '../../../core/log/store.ts';
 import { sharedFailure, sharedPlace } from '../../../core/log/shared/shared-place.ts';
-import type { Reads } from '../../../core/log/store.ts';
 import { copiedRows, putCopiedRows } from '../../../core/log/write/copied-rows.ts';
 import { foldHook, foldRows, foldSecret } from '../../../core/log/write/fold.ts';
 import { putHooksStamp } from '../../../core/log/write/planned-entries.ts';
-import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { changeInDraft } from '../../drafts/draft.ts';
 import { type HookSecret, hookOfSecret, secretRecordId } from '../../webhooks/hook.ts';
-import type { Followed, LogIdentity, RowLog } from './outbox.ts';
+import type { RowLog } from './outbox.ts';
 
-const idField = 'log';
-const followsField = 'follows';
-const partialField = 'partial';
-/** The field of LogIdentity.generation in the database `meta`. */
-export const generationField = 'generation';
+/** The rows of the log for other nodes, and from them. */
+export const rowLogPart: LogPart<RowLog> = { open: createRowLog };
 
-/** Makes the RowLog of the databases; `wake` is called after rows were appended. */
-export function createRowLog(
-  databases: Databases,
-  reads: Reads,
-  { queue, wake }: { readonly queue: WriteQueue; readonly wake: () => void },
-): RowLog {
+function createRowLog({ databases, reads, queue, wake }: OpenPart): RowLog {
   const { meta, log, delivery } = databases;
   const identity = (): LogIdentity => identityOf(databases);
   const txnAt = (seq: number): string => reads.change(seq)?.txn ?? '';
@@ -53,26 +44,28 @@ export function createRowLog(
         if (sharedPlace(databases) !== undefined) throw sharedFailure();
         const isEmpty = reads.seq() === 0;
         if (!isEmpty && (follows === undefined || own !== id)) throw ownLog();
-        const schema = isEmpty ? schemaVersion : Number.parseInt(meta.get(followsField) ?? '');
+        const schema = isEmpty
+          ? schemaVersion
+          : Number.parseInt(meta.get(identityFields.follows) ?? '');
         return () => {
-          meta.putSync(idField, id);
-          meta.putSync(generationField, String(generation));
-          meta.putSync(followsField, `${schema} ${central}`);
-          if (isEmpty) meta.putSync(partialField, '1');
+          meta.putSync(identityFields.id, id);
+          meta.putSync(identityFields.generation, String(generation));
+          meta.putSync(identityFields.follows, `${schema} ${central}`);
+          if (isEmpty) meta.putSync(identityFields.partial, '1');
           return { result: undefined, bytes: 0 };
         };
       }),
     complete: () =>
       put(() => {
-        meta.removeSync(partialField);
+        meta.removeSync(identityFields.partial);
         // The hooks of a new node do not get earlier events.
         if (delivery.get('cursor') === undefined)
           delivery.putSync('cursor', meta.get('seq') ?? '0');
       }),
     renew: (id) =>
       put(() => {
-        meta.putSync(idField, id);
-        meta.removeSync(followsField);
+        meta.putSync(identityFields.id, id);
+        meta.removeSync(identityFields.follows);
       }),
     promote: (id) => queue.write(() => promotion(databases, identity(), id)),
     async append(texts) {
@@ -92,22 +85,6 @@ export function createRowLog(
   };
 }
 
-/** The identity that the databases have; the id is '' in a folder of an older version. */
-export function identityOf(databases: Pick<Databases, 'meta'>): LogIdentity {
-  const { meta } = databases;
-  const id = meta.get(idField) ?? '';
-  const generation = Number(meta.get(generationField) ?? 0);
-  return { id, generation, follows: followsOf(databases) };
-}
-
-/** The centre whose log this one copies; undefined for a log of its own. */
-export function followsOf({ meta }: Pick<Databases, 'meta'>): LogIdentity['follows'] {
-  const [, schema = '', central = ''] = /^(\d+) (.+)$/.exec(meta.get(followsField) ?? '') ?? [];
-  if (central === '') return undefined;
-  const isPartial = meta.get(partialField) !== undefined;
-  return { central, isOlder: Number(schema) < schemaVersion, isPartial };
-}
-
 /** Decides whether a copy can be promoted, and returns the function that does it. */
 function promotion(
   { meta }: Databases,
@@ -123,24 +100,11 @@ function promotion(
     );
   }
   return () => {
-    meta.putSync(idField, id);
-    meta.putSync(generationField, String(generation + 1));
-    meta.removeSync(followsField);
+    meta.putSync(identityFields.id, id);
+    meta.putSync(identityFields.generation, String(generation + 1));
+    meta.removeSync(identityFields.follows);
     return { result: undefined, bytes: 0 };
   };
-}
-
-/** Gives a log that has no id one. The caller runs it in a write transaction. */
-export function putIdentity({ meta }: Pick<Databases, 'meta'>, id: string): void {
-  if (meta.get(idField) === undefined) meta.putSync(idField, id);
-}
-
-/** The failure of a change in a copy. */
-export function copyFailure({ central }: Followed): Failure {
-  return new Failure(
-    'conflict',
-    `The data of this node is a copy of that of ${central}: make the change there.`,
-  );
 }
 
 function ownLog(): Failure {

@@ -2,9 +2,9 @@ import type { Change } from '../../../core/log/change.ts';
 import { claimKey, packClaim, unpackClaim } from '../../../core/log/claims.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { seqMax, storedJson } from '../../../core/log/encoding.ts';
+import type { PutEvent } from '../../../core/log/events/emit.ts';
 import { type WaymarkEvent, eventOf } from '../../../core/log/events/event.ts';
-import type { Reads } from '../../../core/log/store.ts';
-import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import type { LogPart, OpenPart } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { sizeText } from '../../../core/values/units.ts';
 import {
@@ -60,30 +60,24 @@ export function newestEntry({ meta }: Pick<Databases, 'meta'>): number {
   return Number(meta.get('outbox') ?? 0);
 }
 
-interface OutboxParts {
-  readonly queue: WriteQueue;
-  readonly wake: () => void;
-  readonly max: OutboxMax;
-}
+/** The most that an outbox has, if the ini file sets nothing else. */
+export const outboxMaxDefault: OutboxMax = { entries: 1_000_000, bytes: 4 * 2 ** 30 };
 
-/** Makes the Outbox of the databases; `wake` is called after an entry was appended. */
-export function createOutbox(databases: Databases, reads: Reads, parts: OutboxParts): Outbox {
-  return new OutboxEntries(databases, reads, parts);
-}
+/** The writes that this node took for its centre. */
+export const outboxPart: LogPart<Outbox> = { open: (given) => new OutboxEntries(given) };
 
 class OutboxEntries implements Outbox {
   readonly #databases: Databases;
-  readonly #reads: Reads;
-  readonly #queue: WriteQueue;
+  readonly #reads: OpenPart['reads'];
+  readonly #queue: OpenPart['queue'];
   readonly #wake: () => void;
-  readonly max: OutboxMax;
+  max = outboxMaxDefault;
 
-  constructor(databases: Databases, reads: Reads, { queue, wake, max }: OutboxParts) {
+  constructor({ databases, reads, queue, wake }: OpenPart) {
     this.#databases = databases;
     this.#reads = reads;
     this.#queue = queue;
     this.#wake = wake;
-    this.max = max;
   }
 
   counts(): ReturnType<Outbox['counts']> {
@@ -391,4 +385,19 @@ function full(
       `for the centre, and ${refused} were refused. Nothing was stored.${advice}`,
     { retryAfterSeconds: 60, limit: 'outbox' },
   );
+}
+
+/** Stores events of a node with a centre, which takes them into its outbox. */
+export function outboxEvents(
+  entries: Outbox,
+  { node, by, now }: { readonly node: string; readonly by: string; readonly now: () => number },
+): PutEvent {
+  return ({ id, data }, claim) =>
+    entries.put((earlier) => {
+      if (claim !== undefined && earlier(claim.vk) !== undefined) return undefined;
+      return {
+        ...{ id, a: eventInsert, v: { ...data, counter: node, node } },
+        ...{ dtu_txn: new Date(now()).toISOString(), by, ...(claim && { vk: claim }) },
+      };
+    });
 }

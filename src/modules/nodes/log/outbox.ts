@@ -1,3 +1,4 @@
+import type { LogIdentity } from '../../../core/log/identity.ts';
 import type { FailureCode } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 
@@ -91,7 +92,8 @@ export interface Outbox {
   /** Shortens entries whose rows are in the log now. */
   tidy(): Promise<void>;
   counts(): OutboxCounts;
-  readonly max: OutboxMax;
+  /** What it may have: outboxMaxDefault until it is set. */
+  max: OutboxMax;
   /** The place of the newest entry. */
   newest(): number;
 }
@@ -105,26 +107,6 @@ export interface OutboxClaim {
   readonly seq: number | null;
   /** When the request came. */
   readonly dtu_txn: string;
-}
-
-/** The log of a data folder among the logs of all nodes. */
-export interface LogIdentity {
-  /** Equal for a log and its copies; a purge of secrets gives the log another one. */
-  readonly id: string;
-  /** How often a copy of the log has replaced it as the log of the centre. */
-  readonly generation: number;
-  /** The node whose log it is a copy of; undefined for a log of its own. */
-  readonly follows: Followed | undefined;
-}
-
-/** The origin of a copy of a log. */
-export interface Followed {
-  /** The URL of the node. */
-  readonly central: string;
-  /** Whether the copy was begun by a version that may have ignored some of its rows. */
-  readonly isOlder: boolean;
-  /** Whether the first copy is incomplete, so that the node must not serve it. */
-  readonly isPartial: boolean;
 }
 
 /** A place in a log: the seq of a row, and the id of its transaction; '' for the beginning. */

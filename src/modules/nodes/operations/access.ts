@@ -4,6 +4,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import type { StaticInput } from '../../../core/values/json/static.ts';
 import { type ApiKey, hasScope } from '../../../core/values/key.ts';
 import type { Hook, Node } from '../../webhooks/hook.ts';
+import { rowLogPart } from '../log/open-row-log.ts';
 
 /** The version of the protocol between nodes; a node understands versions from `protocolMin`. */
 export const nodeProtocol = 1;
@@ -82,7 +83,7 @@ export const readNodeSecrets = defineOperation({
       const node: Node = { name: v.node, role: isCounter ? 'counter' : 'replica' };
       const rows: string[] = [];
       for (const { hook } of store.hooksAfter('')) {
-        if (mayDeliver(hook, node)) rows.push(...store.rowLog.withheldRows(hook.id));
+        if (mayDeliver(hook, node)) rows.push(...store.part(rowLogPart).withheldRows(hook.id));
       }
       return { kind: 'data', data: { rows } };
     },

@@ -8,6 +8,7 @@ import { type EventParts, storeTakenEvent } from '../../webhooks/operations/even
 import { eventInsert, rowInsert } from '../log/outbox.ts';
 import { nodeProperties, requireNode } from './access.ts';
 import { storeTakenRow } from './taken-rows.ts';
+import { rowLogPart } from '../log/open-row-log.ts';
 
 /** Entries of an outbox in one request. */
 const takenEntriesMax = 1_000;
@@ -101,10 +102,10 @@ export const insertFromNode = defineOperation({
  * knows which of the entries that the former centre has stored are lost.
  */
 function requireSameLog(
-  { rowLog }: Pick<EventParts['store'], 'rowLog'>,
+  { part }: Pick<EventParts['store'], 'part'>,
   { node, log }: InsertInput,
 ): void {
-  if (log === undefined || log === rowLog.identity().id) return;
+  if (log === undefined || log === part(rowLogPart).identity().id) return;
   throw new Failure(
     'unavailable',
     `The node ${node} follows another log than this server has: it copies this one first.`,

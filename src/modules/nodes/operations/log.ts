@@ -10,6 +10,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import type { StaticInput, StaticOutput } from '../../../core/values/json/static.ts';
 import { contentPacket } from '../../rules/operations/get-content.ts';
 import { nodeProperties, nodeProtocol, requireNode } from './access.ts';
+import { rowLogPart } from '../log/open-row-log.ts';
 
 /** Rows of the log, and about how many characters of them, in one packet to a node … */
 const feedRowsAtOnce = { rows: 500, characters: 2 ** 20 };
@@ -154,13 +155,14 @@ export const followLog = defineOperation({
     },
 });
 
-function endOf({ rowLog }: Store, version: string): StaticOutput<typeof endSchema> {
+function endOf(store: Store, version: string): StaticOutput<typeof endSchema> {
+  const rowLog = store.part(rowLogPart);
   const { generation } = rowLog.identity();
   return { ...rowLog.end(), generation, protocol: nodeProtocol, version };
 }
 
 async function requirePlace(store: Store, { log, seq: after, txn }: AfterInput): Promise<void> {
-  const { rowLog } = store;
+  const rowLog = store.part(rowLogPart);
   if (log === rowLog.identity().id) await catchUpTo(store, after);
   if (rowLog.has({ log, seq: after, txn })) return;
   throw new Failure(
@@ -178,13 +180,14 @@ async function* packets(
   for (let after = from; ;) {
     await store.waitForRows(after, signal);
     if (signal.aborted) return;
-    const rows = store.rowLog.rows(after, feedRowsAtOnce);
+    const rows = store.part(rowLogPart).rows(after, feedRowsAtOnce);
     after += rows.length;
     yield { r: 'svc1.log.change', data: { rows, newest: store.seq() } };
   }
 }
 
-function* lines({ rowLog }: Store, from: number, upTo: number): Iterable<string> {
+function* lines(store: Store, from: number, upTo: number): Iterable<string> {
+  const rowLog = store.part(rowLogPart);
   for (let after = from; after < upTo;) {
     const { rows: most, characters } = copyRowsAtOnce;
     const rows = rowLog.rows(after, { rows: Math.min(most, upTo - after), characters });

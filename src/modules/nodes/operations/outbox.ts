@@ -4,6 +4,7 @@ import { type OperationDefinition, defineOperation } from '../../../core/operati
 import { Failure } from '../../../core/values/failure.ts';
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { type OutboxEntry, rowInsert } from '../log/outbox.ts';
+import { outboxPart } from '../log/outbox-entries.ts';
 
 /** Refused entries that one call changes. */
 const outboxChangedAtOnce = 1_000;
@@ -12,7 +13,7 @@ const count = { type: 'integer', minimum: 0 } as const;
 const text = { type: 'string' } as const;
 
 interface OutboxParts {
-  readonly store: Pick<Store, 'outbox'>;
+  readonly store: Pick<Store, 'part'>;
 }
 
 const entrySchema = {
@@ -75,8 +76,9 @@ export const listOutbox = defineOperation({
     },
   },
   run:
-    ({ store: { outbox } }: OutboxParts) =>
+    ({ store }: OutboxParts) =>
     ({ refused = false, code, after = 0, limit = listRowsDefault }) => {
+      const outbox = store.part(outboxPart);
       const { bytes: _bytes, ...counts } = outbox.counts();
       const rows = refused ? outbox.refused({ code, after, limit }) : outbox.waiting(limit);
       return { kind: 'data', data: { rows: rows.map(entryView), ...counts } };
@@ -143,8 +145,10 @@ function changeEntries(
     input: entriesInput,
     output: changedEntries,
     run:
-      ({ store: { outbox } }: OutboxParts) =>
-      async ({ n, all = false, code, after = 0, up_to: upTo = outbox.newest() }) => {
+      ({ store }: OutboxParts) =>
+      async ({ n, all = false, code, after = 0, up_to: end }) => {
+        const outbox = store.part(outboxPart);
+        const upTo = end ?? outbox.newest();
         if (all === (n !== undefined)) {
           throw new Failure('invalid', 'Say which entries: `n` of one, or `all`.', { field: 'n' });
         }

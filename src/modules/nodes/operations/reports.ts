@@ -1,7 +1,7 @@
 import type { StaticInput } from '../../../core/values/json/static.ts';
 import type { Node } from '../../webhooks/hook.ts';
 import type { Log } from '../../../core/report/log.ts';
-import type { NodeState } from '../log/node-states.ts';
+import { type NodeState, nodesPart } from '../log/node-states.ts';
 import type { Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
 import { nodeProperties, nodeProtocol, requireNode } from './access.ts';
@@ -101,7 +101,7 @@ export const reportNode = defineOperation({
         log.warn({ node: v.node }, problem);
       }
       const { node: name, role, place, version, seq, waiting, refused, deliveries } = v;
-      await store.nodes.put({
+      await store.part(nodesPart).put({
         ...{ name, role, version, seq, outbox: { waiting, refused } },
         ...(place !== undefined && { place }),
         ...(deliveries !== undefined && { deliveries }),
@@ -178,13 +178,16 @@ export const listNodes = defineOperation({
     () => {
       const seq = store.seq();
       const tasks = store.shared?.tasks() ?? [];
-      const rows = store.nodes.all().map(({ cluster, ...node }) => {
-        const lag = lagOf(node, seq);
-        if (cluster === undefined) return { ...node, lag };
-        const { member, position } = cluster;
-        const its = tasks.filter((one) => one.member === member).map(({ task }) => task);
-        return { ...node, lag, cluster: { position, tasks: its } };
-      });
+      const rows = store
+        .part(nodesPart)
+        .all()
+        .map(({ cluster, ...node }) => {
+          const lag = lagOf(node, seq);
+          if (cluster === undefined) return { ...node, lag };
+          const { member, position } = cluster;
+          const its = tasks.filter((one) => one.member === member).map(({ task }) => task);
+          return { ...node, lag, cluster: { position, tasks: its } };
+        });
       return { kind: 'data', data: { rows, seq } };
     },
 });

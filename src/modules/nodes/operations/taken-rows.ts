@@ -8,6 +8,7 @@ import { familyFor } from '../../../core/operations/records/family.ts';
 import { isRecentTxn } from '../../../core/operations/records/idempotency.ts';
 import { insertOperation } from '../../../core/operations/records/write.ts';
 import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';
+import { outboxPart } from '../log/outbox-entries.ts';
 
 const insertRow = insertOperation(rowFamily);
 
@@ -30,7 +31,7 @@ export function queueRows(parts: RowParts, now: () => number): Operation['run'] 
       decide: (reads: Reads) => Decision<T>,
     ): Promise<T> => {
       const by = typeof author === 'string' ? author : author.by;
-      const { outbox } = parts.store;
+      const outbox = parts.store.part(outboxPart);
       let answer: (() => T) | undefined;
       await outbox.put((earlier) => {
         // The copy of the log may have the row before the outbox forgets its entry; the key of the

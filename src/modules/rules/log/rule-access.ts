@@ -1,4 +1,5 @@
-import { accessOf, unknownSection, type Rule } from '../rule.ts';
+import { unknownSection } from '../../../core/pipeline/place-access.ts';
+import { accessOf, type Rule } from '../rule.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import type { Reads } from '../../../core/log/store.ts';
 

@@ -18,7 +18,8 @@ import { boundExplanation } from '../bounds/explanation.ts';
 import { requireInside } from '../bounds/rules.ts';
 import { asOfProperty, timeThen } from '../../../core/operations/records/moment.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
-import type { KeyVisit, SiteAccess } from '../../../core/pipeline/site-access.ts';
+import type { KeyVisit } from '../../breadcrumbs/key-visits.ts';
+import type { SiteAccess } from '../site-access.ts';
 import { siteFor, type PageParts } from './page-lookup.ts';
 import {
   parseOrigin,
@@ -72,7 +73,7 @@ const candidate = {
     redirect,
     rewrite,
     id,
-    kind: { ...text, enum: ruleKinds },
+    kind: { ...text, enum: ruleKinds as readonly string[] },
     origin: text,
     path: text,
     lost: {

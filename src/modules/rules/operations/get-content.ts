@@ -1,11 +1,11 @@
 import type { Reply } from '../../../core/http/reply.ts';
-import { limitFreshness } from '../../../core/http/representation/limited-freshness.ts';
 import type { Fields } from '../../../core/http/request.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { headerBlockBytesMax, headerFieldsMax } from '../../../core/http/limits.ts';
 import type { Visitor } from '../../../core/http/visitor.ts';
-import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import type { ResponseHeaders } from '../../headers/response-headers.ts';
+import type { SiteAccess } from '../site-access.ts';
 import { affectsWholeOrigin } from '../../proxy/response-fields.ts';
 import { asOfProperty, timeThen } from '../../../core/operations/records/moment.ts';
 import { defineOperation, type Call } from '../../../core/operations/operation.ts';
@@ -90,10 +90,6 @@ export const getContent = defineOperation({
       const headers = requestFields(v.headers ?? {});
       const previewed = await previewFor(v, call, { nowMs, locationOf: parts.locationOf });
       const sent = withFields(previewed?.fields ?? ownFields(call), headers);
-      const { visitor: visit } = call;
-      const { site } = parts;
-      const endMs = site.hasComingChanges() ? site.nextChangeMs(where, visit.nowMs) : undefined;
-      const ends = { endMs, nowMs: visit.nowMs };
       const shownSite = siteFor(parts, v, call);
       const request = {
         ...where,
@@ -102,27 +98,30 @@ export const getContent = defineOperation({
         address: call.caller.address,
         visitor: previewed?.visitor ?? visitorWith(headers, nowMs, visitorAt(call, where)),
       };
-      const answer = Promise.try(() =>
-        shownSite.respond({
-          ...{ ...request, method: 'GET', body: undefined },
-          ...{ client: clientOf(call, where), signal: call.signal() },
-        }),
-      );
+      const asked = {
+        ...{ ...request, method: 'GET', body: undefined },
+        ...{ client: clientOf(call, where), signal: call.signal() },
+      };
+      const answer = Promise.try(() => shownSite.respond(asked));
       const then = { reply: answer, where, asOf: v.as_of };
-      const reply = await replyInside(parts, then, call.caller).catch((thrown: unknown) => {
+      const made = await replyInside(parts, then, call.caller).catch((thrown: unknown) => {
         const failure = failureFrom(thrown);
         if (failure.code !== 'not_found') throw thrown;
         return parts.notFoundPage(shownSite, failure, request);
       });
+      const changed = (await parts.pageHeaders?.(made, asked)) ?? made;
+      const reply = (await shownSite.limited(asked, changed)) ?? changed;
       const isForAll = previewed === undefined && v.as_of === undefined;
       const isStored = isForAll || call.method === 'POST';
-      const shown = isStored ? limited(reply, ends) : notStored(reply);
+      const shown = isStored ? reply : notStored(reply);
       return { kind: 'reply', reply: where.origin === call.origin ? shown : sandboxed(shown) };
     },
 });
 
 /** The parts that get_content needs. */
 interface ContentParts extends PageParts {
+  /** The fields of the ini file for the answers of pages. */
+  readonly pageHeaders: ResponseHeaders | undefined;
   /** The page that a visitor gets where nothing answers: that of the site, if it has one. */
   readonly notFoundPage: (
     site: SiteAccess,
@@ -230,12 +229,4 @@ function requestFields(headers: object): Fields {
     if (/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) fields[lower] = value;
   }
   return fields;
-}
-
-/** The answer, which caches may use until another page rule answers. */
-function limited(
-  reply: Reply,
-  { endMs, nowMs }: { readonly endMs: number | undefined; readonly nowMs: number },
-): Reply {
-  return endMs === undefined ? reply : limitFreshness(reply, { endMs, nowMs });
 }

@@ -3,7 +3,7 @@ import { withoutOwnCookies } from '../../../core/http/own-cookies.ts';
 import { discard, type Reply } from '../../../core/http/reply.ts';
 import type { AccessClient, RequestTarget } from '../../../core/http/request.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
-import type { FoundRule } from '../rule.ts';
+import { type FoundRule, accessOf } from '../rule.ts';
 import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
 import { hasScope, type Caller } from '../../../core/values/key.ts';
 import type { Location, Visitor } from '../../../core/http/visitor.ts';
@@ -13,7 +13,7 @@ import type { Reads } from '../../../core/log/store.ts';
 import { isSourceInside, requireInside, rulesInside } from '../bounds/rules.ts';
 import { asOfProperty, seqOfMoment, timeThen } from '../../../core/operations/records/moment.ts';
 import type { Call } from '../../../core/operations/operation.ts';
-import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../site-access.ts';
 import { parsePlace, type Place } from '../../../core/operations/place.ts';
 import { isPreview, previewTimeMs } from './preview.ts';
 import type { ViewConfig } from './rule-view.ts';
@@ -137,18 +137,18 @@ function readsAll(caller: Caller): boolean {
 /**
  * The rule that answers at a place, for the fields of a visitor, if the access rules let the caller
  * see it; callers with a key of the scope read may read every page rule anyway. `find` finds it.
- * Rejects as SiteAccess.requireAccess, and as `find`.
+ * Rejects as PlaceAccess.requirePlace, and as `find`.
  */
 export async function visibleRule(
-  { site }: Pick<PageParts, 'site'>,
+  { site: { access } }: Pick<PageParts, 'site'>,
   where: Pick<RequestTarget, 'origin' | 'path' | 'query'>,
   { call, find }: { readonly call: Call; readonly find: () => FoundRule },
 ): Promise<FoundRule> {
   if (readsAll(call.caller)) return find();
   const client = clientOf(call, where);
-  await site.requireAccess(where, client);
+  await access.requirePlace(where, client);
   const found = find();
-  await site.requireRuleSection(found.stored.rule, where, client);
+  await access.requireSection(accessOf(found.stored.rule), where, client);
   return found;
 }
 
@@ -164,9 +164,10 @@ export async function requireVisible(
   const { caller, fields } = call;
   if (readsAll(caller)) return;
   const client = clientOf(call, where);
-  await site.requireAccess(where, client);
+  await site.access.requirePlace(where, client);
   const found = site.findRule({ ...where, fields });
-  if (found !== undefined) await site.requireRuleSection(found.stored.rule, where, client);
+  if (found === undefined) return;
+  await site.access.requireSection(accessOf(found.stored.rule), where, client);
 }
 
 /**

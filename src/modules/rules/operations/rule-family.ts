@@ -24,7 +24,7 @@ import type {
 } from '../../../core/operations/records/family.ts';
 import type { RevertPlacing } from '../../../core/operations/records/revert.ts';
 import { allShown, type Reader, type ShowFields } from '../../../core/operations/records/shown.ts';
-import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../site-access.ts';
 import { effectProblems } from './effects.ts';
 import { unreadEnginedata } from './enginedata.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';

@@ -1,3 +1,4 @@
+import { unknownSection } from '../../../core/pipeline/place-access.ts';
 import { problemsMax } from '../../../core/operations/limits.ts';
 import { unknownField } from '../../../core/operations/problems.ts';
 import { urlAddressProblem } from '../../../core/outbound/address.ts';
@@ -8,7 +9,7 @@ import type { PrivatePlace } from '../../../core/values/network/unix-socket.ts';
 import { servicePath } from '../../../core/values/path.ts';
 import { storedMomentMs } from '../../../core/values/time.ts';
 import { withoutUsers } from '../../../core/values/url-user.ts';
-import { type Rule, accessOf, ruleKinds, unknownSection } from '../rule.ts';
+import { type Rule, accessOf, ruleKinds } from '../rule.ts';
 import { ruleHeaderRefusal } from '../pages/rule-headers.ts';
 import { enginedataProblems } from './enginedata.ts';
 import { fieldDefinitions, limitOf } from './fields.ts';

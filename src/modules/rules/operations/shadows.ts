@@ -13,7 +13,7 @@ import type { Reads } from '../../../core/log/store.ts';
 import type { Call } from '../../../core/operations/operation.ts';
 import type { Winner } from '../../../core/pipeline/explanation.ts';
 import type { PageRequest } from '../../../core/pipeline/source.ts';
-import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../site-access.ts';
 
 /** The parts by which siteProblems finds what else answers. */
 export interface ShadowParts {

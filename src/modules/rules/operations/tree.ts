@@ -10,7 +10,7 @@ import { boundOrigins, boundRoots } from '../bounds/tree.ts';
 import { requireInside } from '../bounds/rules.ts';
 import { listRowsDefault, listRowsMax } from '../../../core/operations/limits.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
-import type { SiteAccess } from '../../../core/pipeline/site-access.ts';
+import type { SiteAccess } from '../site-access.ts';
 import { parseRuleOrigin } from './fields.ts';
 import { shadowsAt } from './shadows.ts';
 import { turnsOf } from '../../../core/operations/turns.ts';

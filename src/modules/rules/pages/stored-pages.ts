@@ -66,7 +66,7 @@ function nonceReply(whole: Reply, pieces: readonly string[], nonce: string): Rep
   const caching = ['Cache-Control', 'private, no-store'];
   const fields = [...kept, 'Content-Length', String(bytes.length), ...caching];
   const { status, source } = whole;
-  return { status, fields, body: { kind: 'bytes', bytes }, source };
+  return { status, fields, body: { kind: 'bytes', bytes }, source, isPrivate: true };
 }
 
 /** The status of a rule's own page, before preconditions and ranges. */

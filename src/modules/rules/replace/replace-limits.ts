@@ -4,9 +4,9 @@ export const findCharactersMax = 1_000;
 export const withCharactersMax = 10_000;
 /** Characters of a field that is searched; a longer one stays as it is. */
 export const searchedCharactersMax = 2 ** 20;
-/** How often a field may have the text. */
-export const foundInFieldMax = 10_000;
-/** How long the search of one field may take, in milliseconds … */
+/** How often a page may have the text. */
+export const foundOnPageMax = 10_000;
+/** How long the search of one page may take, in milliseconds … */
 export const patternMs = 250;
 /** … which is measured from so many comparisons of characters on, at worst, and for patterns. */
 export const untimedStepsMax = 10_000_000;

@@ -5,7 +5,7 @@ import { isJsonObject, type Json, type JsonObject } from '../../../core/values/j
 import type { Rule } from '../rule.ts';
 import { linearSearch } from '../../../core/values/linear-pattern.ts';
 import {
-  foundInFieldMax,
+  foundOnPageMax,
   foundShownMax,
   patternMs,
   searchedCharactersMax,
@@ -59,7 +59,20 @@ interface Match {
   readonly replaced: string;
 }
 
-type FindAll = (text: string) => readonly Match[];
+/** What is looked for, and what takes the place of a match. */
+interface Search {
+  readonly pattern: RegExp;
+  readonly replacedBy: (match: RegExpExecArray) => string;
+}
+
+/** What the search of one page rule has used up, over all of its fields. */
+interface Used {
+  matches: number;
+  /** By which the fields have become longer. */
+  characters: number;
+  /** Comparisons of characters, at worst. */
+  steps: number;
+}
 
 /**
  * Makes the function that replaces a text in page rules. It leaves alone what waits in `_unknowns_`
@@ -67,17 +80,21 @@ type FindAll = (text: string) => readonly Match[];
  * Throws `invalid` for a pattern that cannot be matched in linear time.
  */
 export function replacer(given: Replacement): ReplaceIn {
-  const findAll = given.regex === true ? patternSearch(given) : textSearch(given);
+  const { find, regex } = given;
+  const search = regex === true ? patternSearch(given) : textSearch(given);
   const parts = new Set<Part>(given.parts ?? replacedParts);
-  return (rule) => {
+  const replaceWithin = (rule: Rule, stepsMax: number): ReplacedRule => {
+    const used: Used = { matches: 0, characters: 0, steps: 0 };
     const found: FoundText[] = [];
-    let count = 0;
     const replace = (text: string, field: string, part: Part): string => {
+      // At worst, each character of the page is compared with each of the text.
+      used.steps += (text.length + stepsOfField) * find.length;
+      if (used.steps > stepsMax) throw untimed;
       const range = rangeOf(text, part, parts);
       const searched = text.slice(range.start, range.end);
-      const matches = searched.length > searchedCharactersMax ? [] : findAll(searched);
+      const matches =
+        searched.length > searchedCharactersMax ? [] : allMatches(search, searched, used);
       if (matches.length === 0) return text;
-      count += matches.length;
       const shown = matches.slice(0, foundShownMax - found.length);
       found.push(...shown.map((one) => snippet(searched, one, field)));
       return text.slice(0, range.start) + spliced(searched, matches) + text.slice(range.end);
@@ -87,9 +104,25 @@ export function replacer(given: Replacement): ReplaceIn {
         return value !== undefined && value !== (rule as unknown as JsonObject)[name];
       }),
     ) as JsonObject;
-    return { fields, count, found };
+    return { fields, count: used.matches, found };
+  };
+  const replaceInTime = inTime((rule) => replaceWithin(rule, Infinity));
+  return (rule) => {
+    if (regex === true) return replaceInTime(rule);
+    try {
+      return replaceWithin(rule, untimedStepsMax);
+    } catch (thrown) {
+      if (thrown !== untimed) throw thrown;
+      return replaceInTime(rule);
+    }
   };
 }
+
+/** A search that takes so many steps that its time is measured. */
+const untimed = new Error('the search takes many steps');
+
+/** What a field costs besides its text, in steps for each character that is looked for. */
+const stepsOfField = 100;
 
 type Replace = (text: string, field: string, part: Part) => string;
 
@@ -161,16 +194,12 @@ function textSearch({
   with: by,
   ignore_case: ignoresCase,
   whole_words: words,
-}: Replacement): FindAll {
+}: Replacement): Search {
   const literal = find.replaceAll(/[\\^$.*+?()[\]{}|/]/g, String.raw`\$&`);
   const letter = String.raw`[\p{L}\p{N}\p{M}_]`;
   const source = words === true ? `(?<!${letter})${literal}(?!${letter})` : literal;
   const pattern = new RegExp(source, ignoresCase === true ? 'giu' : 'gu');
-  const search: FindAll = (text) => allMatches(pattern, text, () => by);
-  const searchInTime = inTime(search);
-  // At worst, each character of the page is compared with each of the text.
-  return (text) =>
-    text.length * find.length > untimedStepsMax ? searchInTime(text) : search(text);
+  return { pattern, replacedBy: () => by };
 }
 
 /** Finds a pattern in linear time. */
@@ -179,22 +208,22 @@ function patternSearch({
   with: by,
   ignore_case: ignoresCase,
   whole_words: words,
-}: Replacement): FindAll {
+}: Replacement): Search {
   const source = ignoresCase === true ? bothCases(find) : find;
   const pattern = compiled(words === true ? String.raw`\b(?:${source})\b` : source);
-  return inTime((text) => allMatches(pattern, text, (match) => expanded(by, match)));
+  return { pattern, replacedBy: (match) => expanded(by, match) };
 }
 
 /**
- * Ends a search that takes too long, with `invalid`: the steps for a character grow with the text
- * or pattern that is looked for.
+ * Ends the search of a page rule that takes too long, with `invalid`: the steps for a character
+ * grow with the text or pattern that is looked for.
  */
-function inTime(findAll: FindAll): FindAll {
-  const context = createContext({ matches: (): readonly Match[] => [] });
-  return (text) => {
-    context.matches = () => findAll(text);
+function inTime(replaceIn: ReplaceIn): ReplaceIn {
+  const context = createContext({ replaced: (): unknown => undefined });
+  return (rule) => {
+    context.replaced = () => replaceIn(rule);
     try {
-      return timed.runInContext(context, { timeout: patternMs }) as readonly Match[];
+      return timed.runInContext(context, { timeout: patternMs }) as ReplacedRule;
     } catch (error) {
       if ((error as { readonly code?: unknown }).code !== 'ERR_SCRIPT_EXECUTION_TIMEOUT')
         throw error;
@@ -204,7 +233,7 @@ function inTime(findAll: FindAll): FindAll {
   };
 }
 
-const timed = new Script('matches()');
+const timed = new Script('replaced()');
 
 function compiled(source: string): RegExp {
   try {
@@ -228,14 +257,9 @@ function bothCases(pattern: string): string {
   });
 }
 
-/** All matches that are not empty. Throws `too_large` for too many of them. */
-function allMatches(
-  pattern: RegExp,
-  text: string,
-  replacedBy: (match: RegExpExecArray) => string,
-): readonly Match[] {
+/** All matches that are not empty. Throws `too_large` for too many of them on the page. */
+function allMatches({ pattern, replacedBy }: Search, text: string, used: Used): readonly Match[] {
   const matches: Match[] = [];
-  let characters = text.length;
   pattern.lastIndex = 0;
   for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
     const [found] = match;
@@ -244,8 +268,10 @@ function allMatches(
       continue;
     }
     const replaced = replacedBy(match);
-    characters += replaced.length - found.length;
-    if (matches.length >= foundInFieldMax || characters > contentBytesMax) throw tooMany();
+    used.characters += Math.max(0, replaced.length - found.length);
+    used.matches += 1;
+    const isTooLong = text.length + used.characters > contentBytesMax;
+    if (used.matches > foundOnPageMax || isTooLong) throw tooMany();
     matches.push({ start: match.index, found, replaced });
   }
   return matches;
@@ -253,7 +279,7 @@ function allMatches(
 
 function tooMany(): Failure {
   const message =
-    `A page has the text more than ${foundInFieldMax} times, or would become too long. Look for ` +
+    `A page has the text more than ${foundOnPageMax} times, or would become too long. Look for ` +
     'a longer text.';
   return new Failure('too_large', message, { field: 'find' });
 }

@@ -2,8 +2,14 @@ import type { Task } from '../../../core/background/tasks.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import { backgroundPollMs } from '../../../core/log/limits.ts';
-import type { IndexBuild, Reads, RowStep, Store, TableCounts } from '../../../core/log/store.ts';
-import type { WriteQueue } from '../../../core/log/write/write-queue.ts';
+import type {
+  IndexBuild,
+  LogPart,
+  Reads,
+  RowStep,
+  Store,
+  TableCounts,
+} from '../../../core/log/store.ts';
 import type { Log } from '../../../core/report/log.ts';
 import { comparedValue } from '../row.ts';
 import { type StoredTable, type TableIndexes, tableIndexes } from '../table.ts';
@@ -28,22 +34,32 @@ export const indexBuildRowsMax = 2_000;
 /** The name in `meta` of the rules by which words were found. */
 const wordRules = 'words';
 
-/** Creates `Store.buildIndexes`. */
-export function createIndexBuilder(
-  databases: Databases,
-  reads: Reads,
-  queue: WriteQueue,
-): Store['buildIndexes'] {
-  return async (signal, report) => {
-    while (!signal.aborted && databases.indexbuild.getKeysCount({ limit: 1 }) > 0) {
-      const built = await queue.write(() => {
-        const piece = nextPiece(databases, reads);
-        return () => ({ result: piece && putPiece(databases, piece), bytes: 0 });
-      });
-      if (built !== undefined) report(built);
-    }
-  };
+/** Builds the indexes of tables. */
+interface IndexBuilder {
+  /**
+   * Builds indexes, a piece in each transaction, until all are complete or the signal aborts, and
+   * reports each piece; several processes may do so at once. Rejects as Store.commit does.
+   */
+  build(
+    signal: AbortSignal,
+    report: (piece: IndexBuild & { readonly isComplete: boolean }) => void,
+  ): Promise<void>;
 }
+
+/** The indexes of tables that are not complete. */
+export const indexBuilder: LogPart<IndexBuilder> = {
+  open: ({ databases, reads, queue }) => ({
+    async build(signal, report) {
+      while (!signal.aborted && databases.indexbuild.getKeysCount({ limit: 1 }) > 0) {
+        const built = await queue.write(() => {
+          const piece = nextPiece(databases, reads);
+          return () => ({ result: piece && putPiece(databases, piece), bytes: 0 });
+        });
+        if (built !== undefined) report(built);
+      }
+    },
+  }),
+};
 
 /** Completes all indexes. The caller runs it in a write transaction. */
 export function completeIndexes(databases: Databases, reads: Reads): void {
@@ -193,7 +209,7 @@ export function refreshWords({ meta, table, tablecount, indexbuild }: Databases)
 }
 
 interface BuilderParts {
-  readonly store: Pick<Store, 'buildIndexes' | 'seq' | 'waitForRows'>;
+  readonly store: Pick<Store, 'part' | 'seq' | 'waitForRows'>;
   readonly log: Log;
 }
 
@@ -220,7 +236,7 @@ export function indexBuilding(parts: BuilderParts): Task {
 
 async function buildIndexes({ store, log }: BuilderParts, signal: AbortSignal): Promise<void> {
   let [reported, rowsReported] = ['', 0];
-  await store.buildIndexes(signal, (build) => {
+  await store.part(indexBuilder).build(signal, (build) => {
     const { table, index, done, of, isComplete } = build;
     const name = index === '' ? `the text search of ${table}` : `the index ${index} of ${table}`;
     if (isComplete) log.info({ table, rows: done }, `Built ${name}.`);

@@ -6,7 +6,7 @@ import { type Databases, environmentOptions, openDatabases } from '../../../core
 import { errorReason } from '../../../core/log/folder/data-folder.ts';
 import { isDiskFull, silenceDiskFullErrors } from '../../../core/log/folder/full-disk.ts';
 import { createReads } from '../../../core/log/reads.ts';
-import type { Difference, Reads } from '../../../core/log/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
 import {
   type CopiedRow,
   planCopy,
@@ -23,6 +23,13 @@ import { completeIndexes } from '../../tables/log/index-build.ts';
 /** … and changes, with their characters, that are folded in one transaction of a verification. */
 const verifyFoldRows = 2_000;
 const verifyFoldCharacters = 4 * MIB;
+
+/** A place where a projection differs from the fold of the log. */
+export interface Difference {
+  /** Name of the database: see databases.ts. */
+  readonly database: string;
+  readonly what: string;
+}
 
 /** What a pass has found in some entries, which it looked at in one turn of the event loop. */
 export interface Slice {

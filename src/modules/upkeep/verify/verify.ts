@@ -7,7 +7,7 @@ import { errorReason } from '../../../core/log/folder/data-folder.ts';
 import { isSeveralMark } from '../../../core/log/index-entries.ts';
 import { verifySliceEntries } from '../../../core/log/limits.ts';
 import { createReads } from '../../../core/log/reads.ts';
-import type { IndexBuild, Reads, TableCounts, Verification } from '../../../core/log/store.ts';
+import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { parseJson } from '../../../core/values/json/parse.ts';
 import { withoutWaiting } from '../../rules/log/rule-index.ts';
@@ -19,12 +19,20 @@ import {
 } from '../../tables/log/index-key.ts';
 import { dueOf, nOf, queueOf } from '../../webhooks/log/deliveries.ts';
 import { entryChecks, numberedChecks } from './entry-checks.ts';
-import { LogFold, type Room, type Slice, openScratch } from './log-fold.ts';
+import { type Difference, LogFold, type Room, type Slice, openScratch } from './log-fold.ts';
 
 type Name = Exclude<keyof Databases, 'environment' | 'meta' | 'delivery'>;
 type Key = number | Uint8Array;
 type AnyDatabase = Database<string, Key>;
 type CheckEntry = (databases: Databases, key: Key, value: string) => string | undefined;
+
+/** The progress of a verification, and the findings of its last part. */
+export interface Verification {
+  /** Entries checked so far, and the estimated total. */
+  readonly checked: number;
+  readonly of: number;
+  readonly differences: readonly Difference[];
+}
 
 /** The databases that the log decides. */
 const decided: readonly Name[] = [

@@ -1,10 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Databases } from '../../../core/log/databases.ts';
 import { dispatchRowsMax } from '../../../core/log/limits.ts';
-import type { DeliveryWriter, PutDelivery } from '../../../core/log/shared/shared-log.ts';
-import type { Reads } from '../../../core/log/store.ts';
+import type { LogPart, OpenPart, Reads } from '../../../core/log/store.ts';
+import type { PutDelivery } from '../../../core/log/shared/shared-log.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { type TaskTurn, deliveryTask, putSign } from '../../cluster/log/task-turn.ts';
+import { TaskTurn, deliveryTask, putSign } from '../../cluster/log/task-turn.ts';
 import type { Node } from '../hook.ts';
 import { putAttempt, putBatch } from './attempts.ts';
 import type { Deliveries, DispatchResult } from './deliveries.ts';
@@ -18,21 +18,19 @@ const appliedMsMax = 5_000;
 /** How often that is checked. */
 const appliedPollMs = 5;
 
-/** `newId` makes the name of a writer. */
-interface DeliveryLogParts {
-  readonly newId: () => string;
-  readonly writer: DeliveryWriter;
-  /** The turn of the task to deliver, in a cluster; undefined for a single machine. */
-  readonly turn?: TaskTurn | undefined;
-}
+/** The queues of the hooks, and the attempts at their messages. */
+export const deliveriesPart: LogPart<Deliveries> = {
+  open: createDeliveryLog,
+  unfollowed: (part) => ({ ...part, waitUntilApplied: () => Promise.resolve() }),
+};
 
-/** Makes the Deliveries of the databases. */
-export function createDeliveryLog(
-  databases: Databases,
-  reads: Reads,
-  { newId, writer: log, turn }: DeliveryLogParts,
-): Deliveries {
+function createDeliveryLog(given: OpenPart): Deliveries {
+  const { databases, reads, newId, writer: log, shared, closing } = given;
   const { delivery } = databases;
+  const turn =
+    shared &&
+    new TaskTurn(databases, deliveryTask, { ...shared, monotonicMs: () => performance.now() });
+  closing.addEventListener('abort', () => turn?.end(), { once: true });
   /** The name of this process as the writer. */
   let writer: string | undefined;
   /** The seq up to which this process has read the log for events; it can be behind the cursor. */

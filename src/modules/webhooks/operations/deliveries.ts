@@ -9,6 +9,8 @@ import { type Caller, hasScope } from '../../../core/values/key.ts';
 import { KIB } from '../../../core/values/units.ts';
 import { type NumberedAttempt, type QueueKey, attemptOutcomes } from '../log/deliveries.ts';
 import { noSuchHook } from './hook-family.ts';
+import { deliveriesPart } from '../log/delivery-log.ts';
+import { nodesPart } from '../../nodes/log/node-states.ts';
 
 /** Attempts that are examined for one page of a list. */
 const deliveriesExaminedMax = 10_000;
@@ -135,7 +137,7 @@ export const listDeliveries = defineOperation({
     ({ store }: { readonly store: Store }) =>
     ({ id, outcome, before, limit = listRowsDefault }, { caller }) => {
       requireHookScope(caller, id);
-      const { deliveries } = store;
+      const deliveries = store.part(deliveriesPart);
       const queue = queueOf(store, id);
       const rows: ReturnType<typeof attemptView>[] = [];
       let [next, examined] = [null as number | null, 0];
@@ -159,7 +161,8 @@ export const listDeliveries = defineOperation({
 });
 
 /** The queues that other nodes have for a hook, by their last reports. */
-function queuesElsewhere({ nodes }: Pick<Store, 'nodes'>, id: string): DeliveryList['nodes'] {
+function queuesElsewhere({ part }: Pick<Store, 'part'>, id: string): DeliveryList['nodes'] {
+  const nodes = part(nodesPart);
   return nodes.all().flatMap(({ name, last_contact: reported, deliveries = {} }) => {
     const queue = Object.hasOwn(deliveries, id) ? deliveries[id] : undefined;
     // The node has sent it, so that its members are what its version has.
@@ -186,10 +189,11 @@ export function requireHookScope(caller: Caller, id: string): void {
 
 /** The members of a message in an answer. */
 export function messageView(
-  { deliveries }: Pick<Store, 'deliveries'>,
+  { part }: Pick<Store, 'part'>,
   hook: string,
   { n, logSeqs, batch }: Pick<NumberedAttempt, 'n' | 'logSeqs' | 'batch'>,
 ): { readonly id: string; readonly seq: number; readonly last_seq?: number } {
+  const deliveries = part(deliveriesPart);
   const last = n + logSeqs.length - 1;
   return {
     id: batch ? batchId(hook, n, last) : deliveries.event(logSeqs[0] ?? 0).id,
@@ -223,7 +227,7 @@ export function attemptFacts({
 }
 
 function attemptView(
-  store: Pick<Store, 'deliveries'>,
+  store: Pick<Store, 'part'>,
   hook: string,
   { row, isNewest }: { readonly row: MadeAttempt; readonly isNewest: boolean },
 ): DeliveryList['rows'][number] {

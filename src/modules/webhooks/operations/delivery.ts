@@ -19,6 +19,7 @@ import {
   requireHookScope,
 } from './deliveries.ts';
 import { placesOfDelivery } from './replay.ts';
+import { deliveriesPart } from '../log/delivery-log.ts';
 
 /** Characters of a body in the answer for one message, and its attempts, the newest. */
 const shownBodyCharactersMax = 64 * KIB;
@@ -120,10 +121,10 @@ export const readDelivery = defineOperation({
 function attemptsAt(store: Store, id: string, delivery: string): readonly NumberedAttempt[] {
   const queue = queueOf(store, id);
   const places = placesOfDelivery(store, queue, id, delivery);
-  const n = places && store.deliveries.messageWith(queue, places.first);
+  const n = places && store.part(deliveriesPart).messageWith(queue, places.first);
   if (n === undefined) return [];
   const rows: NumberedAttempt[] = [];
-  for (const row of store.deliveries.attempts(queue, n + 1)) {
+  for (const row of store.part(deliveriesPart).attempts(queue, n + 1)) {
     if (row.n !== n || rows.length === shownAttemptsMax) break;
     rows.push(row);
   }
@@ -132,9 +133,10 @@ function attemptsAt(store: Store, id: string, delivery: string): readonly Number
 
 /** The content of a message; of a long batch, its first events. */
 async function bodyOf(
-  { deliveries }: Pick<Store, 'deliveries'>,
+  { part }: Pick<Store, 'part'>,
   { n, logSeqs, batch }: NumberedAttempt,
 ): Promise<{ readonly body: string; readonly truncated: boolean }> {
+  const deliveries = part(deliveriesPart);
   const textOf = cacheEventTexts((logSeq) => deliveries.event(logSeq));
   const [first = 0] = logSeqs;
   if (batch !== true) return shownBody(eachBody(textOf(first), n).toString(), false);

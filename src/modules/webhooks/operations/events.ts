@@ -37,6 +37,7 @@ import { eventDataBytesMax } from '../limits.ts';
 import { unfitMembers } from './event-types.ts';
 import { existingHook, requireNothingWaiting } from './hook-family.ts';
 import { knownNodes } from './hook-placement.ts';
+import { outboxPart } from '../../nodes/log/outbox-entries.ts';
 
 /** Hooks in the answer to an event that do not get it, because no node executes them. */
 const placeProblemsMax = 10;
@@ -301,7 +302,7 @@ async function takeEvent(
 ): Promise<TakenEvent> {
   const taken: EventFields = { ...fields, counter: fields.counter ?? node.name, node: node.name };
   let answered: { readonly id: string; readonly seq: number | null } | undefined;
-  const entry = await store.outbox.put((earlier) => {
+  const entry = await store.part(outboxPart).put((earlier) => {
     let dtuTxn: string | undefined;
     const vkClaim = (name: string): StoredVkClaim | undefined => {
       const claim = earlier(name);

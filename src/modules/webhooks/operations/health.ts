@@ -5,6 +5,7 @@ import { type NumberedAttempt, attemptOutcomes } from '../log/deliveries.ts';
 import { nextBatchAt } from '../next-batch.ts';
 import { type MadeAttempt, attemptFacts, attemptProperties, isMade } from './deliveries.ts';
 import { existingHook } from './hook-family.ts';
+import { deliveriesPart } from '../log/delivery-log.ts';
 
 /** Newest attempts of a hook by which webhook.health judges it. */
 const healthAttemptsMax = 20;
@@ -111,7 +112,8 @@ export const listHealth = defineOperation({
     },
 });
 
-function healthOf({ deliveries }: Pick<Store, 'deliveries'>, stored: StoredHook, nowMs: number) {
+function healthOf({ part }: Pick<Store, 'part'>, stored: StoredHook, nowMs: number) {
+  const deliveries = part(deliveriesPart);
   const { hook, insertedSeq } = stored;
   const recent = newestAttempts(deliveries.attempts(insertedSeq, undefined));
   const failed = recent.filter(hasFailed);

@@ -32,6 +32,7 @@ import {
   tableProblems,
 } from './hook-placement.ts';
 import { hookSchema } from './hook-schema.ts';
+import { deliveriesPart } from '../log/delivery-log.ts';
 
 const hooksMax = 10_000;
 
@@ -94,14 +95,14 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
     return [];
   },
   // After the answer, no delivery is sent as the hook was before.
-  applied: (seq, { store }) => store.deliveries.waitUntilApplied(seq),
+  applied: (seq, { store }) => store.part(deliveriesPart).waitUntilApplied(seq),
 
   view: hookView,
   serverFields(hook, { store, now }, _origin, seq) {
     const stored = store.hook(hook.id);
     // A past version has no next batch.
     const nextBatch =
-      stored?.seq === seq ? nextBatchAt(stored, store.deliveries, now()) : undefined;
+      stored?.seq === seq ? nextBatchAt(stored, store.part(deliveriesPart), now()) : undefined;
     return { ...(nextBatch !== undefined && { next_batch: nextBatch }) };
   },
 

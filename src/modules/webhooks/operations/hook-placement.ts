@@ -18,6 +18,7 @@ import { KIB } from '../../../core/values/units.ts';
 import { orderOperators } from '../filter.ts';
 import { type Hook, type Node, isExecutedOn, waitingFields } from '../hook.ts';
 import { type HookField, hookFields } from './hook-fields.ts';
+import { nodesPart } from '../../nodes/log/node-states.ts';
 
 /** All fields of a hook, including `_unknowns_`. */
 const hookBytesMax = 64 * KIB;
@@ -152,8 +153,9 @@ const pausedMessage = 'The hook is paused until this is corrected.';
 /** This node, and those that follow it or are in its cluster. */
 export function knownNodes(
   { name, role }: Node,
-  { nodes }: Pick<Store, 'nodes'>,
+  { part }: Pick<Store, 'part'>,
 ): readonly [Node, ...Node[]] {
+  const nodes = part(nodesPart);
   const others = nodes.all().map((other): Node => {
     // A role that only a later version has delivers what names the node.
     return { name: other.name, role: isRole(other.role) ? other.role : 'replica' };

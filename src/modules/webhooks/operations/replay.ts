@@ -16,6 +16,7 @@ import { vkMember } from '../../../core/operations/records/schema.ts';
 import { noSuchHook, type HookParts } from './hook-family.ts';
 import { turnsOf } from '../../../core/operations/turns.ts';
 import type { WorkTurns } from '../../../core/fair/turns.ts';
+import { deliveriesPart } from '../log/delivery-log.ts';
 
 type ReplayParts = Pick<HookParts, 'store' | 'newId'>;
 
@@ -115,7 +116,7 @@ function replayAnswer(
 }
 
 function rangeOf(store: Store, queue: QueueKey, v: ReplayInput): ReplayRange {
-  const { deliveries } = store;
+  const deliveries = store.part(deliveriesPart);
   const { delivery, since, until, failed = false } = v;
   const isPart = since !== undefined || until !== undefined || failed;
   if (delivery !== undefined && isPart) {
@@ -161,12 +162,12 @@ interface Places {
 
 /** The places of a message in the hook's queue, by the id that its receiver has. */
 export function placesOfDelivery(
-  store: Pick<Store, 'deliveries' | 'history'>,
+  store: Pick<Store, 'part' | 'history'>,
   queue: QueueKey,
   hook: string,
   delivery: string,
 ): Places | undefined {
-  const { deliveries } = store;
+  const deliveries = store.part(deliveriesPart);
   if (/^\d{1,15}$/.test(delivery)) return { first: Number(delivery), last: Number(delivery) };
   const [, first, last] = /^[0-9a-f-]{36}-(\d{1,15})-(\d{1,15})$/.exec(delivery) ?? [];
   if (first !== undefined && last !== undefined) {
@@ -185,11 +186,8 @@ export function placesOfDelivery(
 }
 
 /** Whether a batch with these places was sent; it may have been split since. */
-function wasSent(
-  { deliveries }: Pick<Store, 'deliveries'>,
-  queue: QueueKey,
-  { first, last }: Places,
-): boolean {
+function wasSent({ part }: Pick<Store, 'part'>, queue: QueueKey, { first, last }: Places): boolean {
+  const deliveries = part(deliveriesPart);
   for (const { n, batch, outcome, logSeqs } of deliveries.attempts(queue, first + 1)) {
     if (n !== first) return false;
     const isIt = batch === true && outcome !== 'frozen' && n + logSeqs.length - 1 === last;
@@ -206,11 +204,12 @@ function logSeqOf(reads: Pick<Reads, 'history'>, eventId: string): number | unde
 }
 
 async function countOf(
-  { deliveries }: Pick<Store, 'deliveries'>,
+  { part }: Pick<Store, 'part'>,
   queue: QueueKey,
   range: ReplayRange,
   turns: WorkTurns,
 ): Promise<number> {
+  const deliveries = part(deliveriesPart);
   let count = 0;
   let from: number | undefined = range.from;
   while (from !== undefined) {

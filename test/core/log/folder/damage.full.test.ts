@@ -10,6 +10,8 @@ import { temporaryFolder } from '../../../folder.ts';
 import { postOperation } from '../../../harness.ts';
 import { runWaymark, serverFolder, startServed } from '../../../process.ts';
 import { commit, edited, inserted, openIn, scratchStore, startWriter } from '../scratch.ts';
+import { deliveriesPart } from '../../../../src/modules/webhooks/log/delivery-log.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 const pageBytes = 4096;
 
@@ -90,12 +92,13 @@ suite('a damaged data file', () => {
       message: /^The stored data is damaged, so changes are refused\. The server log names/,
     };
     await assert.rejects(commit(store, edited('rule 1', { content: 'x' })), refused);
-    await assert.rejects(store.deliveries.begin(), refused);
+    await assert.rejects(store.part(deliveriesPart).begin(), refused);
     await assert.rejects(async () => {
-      for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+      for await (const { differences } of store.part(upkeep).verify())
+        assert.deepEqual(differences, []);
     }, damaged);
     const target = join(folder, '..', 'copy');
-    await assert.rejects(store.backUp(target), {
+    await assert.rejects(store.part(upkeep).backUp(target), {
       code: 'unavailable',
       message: /cannot be backed up: page/,
     });

@@ -11,6 +11,8 @@ import { temporaryFolder, writeFiles } from '../../../folder.ts';
 import { postOperation } from '../../../harness.ts';
 import { commit, inserted, scratchStore } from '../scratch.ts';
 import { startServed } from '../../../process.ts';
+import { rowLogPart } from '../../../../src/modules/nodes/log/open-row-log.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 const run = promisify(execFile);
 
@@ -91,7 +93,7 @@ test('a check says that the disk of its copy is full', async (t) => {
   const store = await scratchStore(t);
   const content = 'x'.repeat(2 ** 20);
   for (let at = 0; at < 8; at += 1) await commit(store, inserted(`r${at}`, { path: '/', content }));
-  const check = store.verify(disk);
+  const check = store.part(upkeep).verify(disk);
   const free = {
     code: 'storage_full',
     message: /needs up to \d+ MB, but the disk of .* has 5 MB free/,
@@ -100,7 +102,7 @@ test('a check says that the disk of its copy is full', async (t) => {
   const environment = openEnvironment(await temporaryFolder(t));
   t.after(() => environment.close());
   const databases = environment.transactionSync(() => openDatabases(environment));
-  for (const [at, text] of store.rowLog.rows(0, { rows: 8, characters: 1e9 }).entries()) {
+  for (const [at, text] of store.part(rowLogPart).rows(0, { rows: 8, characters: 1e9 }).entries()) {
     await databases.log.put(at + 1, text);
   }
   const late = verifyData(databases, { folder: disk, bytes: 1 });

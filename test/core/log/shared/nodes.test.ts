@@ -26,6 +26,10 @@ import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted } from '../scratch.ts';
 import { MemoryLog } from './memory-log.ts';
 import { openNode } from './open-node.ts';
+import { deliveriesPart } from '../../../../src/modules/webhooks/log/delivery-log.ts';
+import { membership } from '../../../../src/modules/cluster/log/join.ts';
+import { rowLogPart } from '../../../../src/modules/nodes/log/open-row-log.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 /** Increments the `lang` of a rule: an edit that depends on the value that it reads. */
 async function countUp(store: Store, id: string): Promise<number> {
@@ -53,11 +57,14 @@ suite('nodes with one shared log', () => {
     );
     assert.ok(log.superseded > 0, 'the nodes were in the way of each other');
     for (const node of nodes) await node.shared?.catchUp();
-    const digests = await Promise.all(nodes.map((node) => node.rowLog.digest(node.seq())));
+    const digests = await Promise.all(
+      nodes.map((node) => node.part(rowLogPart).digest(node.seq())),
+    );
     assert.equal(first.seq(), 121);
     assert.equal(new Set(digests).size, 1);
     for (const node of nodes) {
-      for await (const { differences } of node.verify()) assert.deepEqual(differences, []);
+      for await (const { differences } of node.part(upkeep).verify())
+        assert.deepEqual(differences, []);
     }
   });
 
@@ -212,7 +219,7 @@ suite('nodes with one shared log', () => {
     const alone = await openStore({ folder, now: Date.now, newId: uuidv7 });
     t.after(() => alone.close());
     await assert.rejects(commit(alone, inserted('b', { path: '/b' })), { code: 'conflict' });
-    await alone.leaveShared();
+    await alone.part(membership).leave();
     await commit(alone, inserted('b', { path: '/b' }));
     assert.equal(alone.seq(), 2);
   });
@@ -254,8 +261,8 @@ suite('nodes with one shared log', () => {
     await commit(alone, { ...inserted('a', { path: '/a' }), vk }, inserted('b', { path: '/b' }));
     await commit(alone, edited('a', { content: 'x'.repeat(600_000) }));
     await commit(alone, edited('a', { lang: 'de' }));
-    const log = new MemoryLog(alone.rowLog.identity().id);
-    const digest = await alone.rowLog.digest(4);
+    const log = new MemoryLog(alone.part(rowLogPart).identity().id);
+    const digest = await alone.part(rowLogPart).digest(4);
     await alone.close();
     await assert.rejects(openNode(t, log, { folder }), { code: 'conflict' });
     log.next('stored', 'lost');
@@ -267,7 +274,7 @@ suite('nodes with one shared log', () => {
     assert.deepEqual(seen, [4], 'only what was missing');
     const other = await openNode(t, log);
     await other.shared?.catchUp();
-    assert.equal(await other.rowLog.digest(4), digest);
+    assert.equal(await other.part(rowLogPart).digest(4), digest);
     assert.equal(other.vkClaim('v')?.seq, 1);
     await assert.rejects(openNode(t, new MemoryLog(), { folder }), { code: 'conflict' });
   });
@@ -275,17 +282,19 @@ suite('nodes with one shared log', () => {
   test('have the generation of the history with which the cluster begins', async (t) => {
     const folder = await temporaryFolder(t);
     const promoted = await openStore({ folder, now: Date.now, newId: uuidv7 });
-    await promoted.rowLog.follow({ id: uuidv7(), generation: 3 }, 'https://centre.example');
-    await promoted.rowLog.complete();
+    await promoted
+      .part(rowLogPart)
+      .follow({ id: uuidv7(), generation: 3 }, 'https://centre.example');
+    await promoted.part(rowLogPart).complete();
     const log = new MemoryLog(uuidv7());
-    await promoted.rowLog.promote(log.id);
-    const { generation } = promoted.rowLog.identity();
+    await promoted.part(rowLogPart).promote(log.id);
+    const { generation } = promoted.part(rowLogPart).identity();
     assert.equal(generation, 4);
     await promoted.close();
     await openNode(t, log, { folder, uploadProgress: () => undefined });
     const other = await openNode(t, log);
     await other.shared?.catchUp();
-    assert.equal(other.rowLog.identity().generation, generation);
+    assert.equal(other.part(rowLogPart).identity().generation, generation);
   });
 
   test('serve a follower and a subscriber that have seen more at another node', async (t) => {
@@ -348,38 +357,38 @@ suite('deliveries of nodes with one shared log', () => {
     const [one, other] = [await openNode(t, log), await openNode(t, log)];
     const queue = await withHook(one);
     await event(one, 'e1');
-    await one.deliveries.begin();
-    await assert.rejects(other.deliveries.begin(), { code: 'conflict' });
-    await one.deliveries.dispatch(node);
+    await one.part(deliveriesPart).begin();
+    await assert.rejects(other.part(deliveriesPart).begin(), { code: 'conflict' });
+    await one.part(deliveriesPart).dispatch(node);
     const at = new Date().toISOString();
     const record = { logSeqs: [2], attempt: 1, tries: 1, at, outcome: 'failed', ms: 1 } as const;
     const due = { ...record, dueMs: 5 };
-    await one.deliveries.record({ queue, n: 1, record: due, wasDueMs: undefined }, 1);
-    await one.deliveries.storeClock(7, [{ fromMs: 1, toMs: 2 }]);
-    await assert.rejects(other.deliveries.storeClock(8), { code: 'conflict' });
-    await one.deliveries.end();
-    await other.deliveries.begin();
+    await one.part(deliveriesPart).record({ queue, n: 1, record: due, wasDueMs: undefined }, 1);
+    await one.part(deliveriesPart).storeClock(7, [{ fromMs: 1, toMs: 2 }]);
+    await assert.rejects(other.part(deliveriesPart).storeClock(8), { code: 'conflict' });
+    await one.part(deliveriesPart).end();
+    await other.part(deliveriesPart).begin();
     await event(one, 'e2');
     await other.shared?.catchUp();
-    await other.deliveries.dispatch(node);
-    assert.deepEqual(other.deliveries.waiting(queue, 9), [{ n: 1, dueMs: 5 }]);
-    assert.deepEqual(other.deliveries.queued(queue, 0, 9), [{ n: 2, logSeq: 3 }]);
-    assert.deepEqual(other.deliveries.outages(), [{ fromMs: 1, toMs: 2 }]);
-    await assert.rejects(one.deliveries.storeClock(9), { code: 'conflict' });
+    await other.part(deliveriesPart).dispatch(node);
+    assert.deepEqual(other.part(deliveriesPart).waiting(queue, 9), [{ n: 1, dueMs: 5 }]);
+    assert.deepEqual(other.part(deliveriesPart).queued(queue, 0, 9), [{ n: 2, logSeq: 3 }]);
+    assert.deepEqual(other.part(deliveriesPart).outages(), [{ fromMs: 1, toMs: 2 }]);
+    await assert.rejects(one.part(deliveriesPart).storeClock(9), { code: 'conflict' });
     await one.shared?.catchUp();
-    assert.deepEqual(one.deliveries.queued(queue, 0, 9), [{ n: 2, logSeq: 3 }]);
-    await other.deliveries.end();
+    assert.deepEqual(one.part(deliveriesPart).queued(queue, 0, 9), [{ n: 2, logSeq: 3 }]);
+    await other.part(deliveriesPart).end();
   });
 
   test('go on at once in the same folder, after its process was killed', async (t) => {
     const log = new MemoryLog();
     const folder = await temporaryFolder(t);
     const one = await openNode(t, log, { folder });
-    await one.deliveries.begin();
+    await one.part(deliveriesPart).begin();
     await one.close();
     const again = await openNode(t, log, { folder });
-    await again.deliveries.begin();
-    await again.deliveries.end();
+    await again.part(deliveriesPart).begin();
+    await again.part(deliveriesPart).end();
   });
 
   test('are made by one of two nodes, if one began with a backup of the other', async (t) => {
@@ -387,34 +396,34 @@ suite('deliveries of nodes with one shared log', () => {
     const one = await openNode(t, log);
     await withHook(one);
     const folder = join(await temporaryFolder(t), 'copy');
-    await one.backUp(folder);
+    await one.part(upkeep).backUp(folder);
     const other = await openNode(t, log, { folder });
-    await one.deliveries.begin();
-    await assert.rejects(other.deliveries.begin(), { code: 'conflict' });
-    await one.deliveries.end();
-    await other.deliveries.begin();
-    await other.deliveries.end();
+    await one.part(deliveriesPart).begin();
+    await assert.rejects(other.part(deliveriesPart).begin(), { code: 'conflict' });
+    await one.part(deliveriesPart).end();
+    await other.part(deliveriesPart).begin();
+    await other.part(deliveriesPart).end();
   });
 
   test('are not repeated or left out if an append gets no answer', async (t) => {
     const log = new MemoryLog();
     const store = await openNode(t, log);
     const queue = await withHook(store);
-    await store.deliveries.begin();
+    await store.part(deliveriesPart).begin();
     await event(store, 'e1');
     log.next('lost');
-    await assert.rejects(store.deliveries.dispatch(node), { code: 'unavailable' });
-    await store.deliveries.dispatch(node);
+    await assert.rejects(store.part(deliveriesPart).dispatch(node), { code: 'unavailable' });
+    await store.part(deliveriesPart).dispatch(node);
     await event(store, 'e2');
     log.next('unanswered');
-    await assert.rejects(store.deliveries.dispatch(node), { code: 'unavailable' });
-    await store.deliveries.dispatch(node);
-    const queued = store.deliveries.queued(queue, 0, 9);
+    await assert.rejects(store.part(deliveriesPart).dispatch(node), { code: 'unavailable' });
+    await store.part(deliveriesPart).dispatch(node);
+    const queued = store.part(deliveriesPart).queued(queue, 0, 9);
     assert.deepEqual(queued, [
       { n: 1, logSeq: 2 },
       { n: 2, logSeq: 3 },
     ]);
-    await store.deliveries.end();
+    await store.part(deliveriesPart).end();
   });
 });
 

@@ -5,6 +5,7 @@ import type { SharedLog } from '../../../../src/core/log/shared/shared-log.ts';
 import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder, type Cleaning } from '../../../folder.ts';
 import type { MemoryLog } from './memory-log.ts';
+import { joining } from '../../../../src/modules/cluster/log/join.ts';
 
 interface NodeOptions {
   readonly folder?: string;
@@ -46,14 +47,14 @@ export async function openNode(
     folder,
     now: Date.now,
     newId: uuidv7,
-    sharing: {
+    join: joining({
       open: () => Promise.resolve({ ...shared, end, entries }),
       notice: async (notice) => {
         await heard?.(notice);
       },
       failed: options.failed ?? (() => undefined),
       ...(uploadProgress !== undefined && { uploadProgress }),
-    },
+    }),
   });
   t.after(() => store.close());
   return store;

@@ -7,6 +7,8 @@ import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { MemoryLog } from './memory-log.ts';
 import { openNode } from './open-node.ts';
+import { membership } from '../../../../src/modules/cluster/log/join.ts';
+import { rowLogPart } from '../../../../src/modules/nodes/log/open-row-log.ts';
 
 function valuesOf(store: Store): Values {
   return store.shared?.values ?? assert.fail('the store shares no log');
@@ -87,8 +89,8 @@ suite('values that the nodes of a cluster share', () => {
     await one.shared?.task('x').take(() => undefined);
     await one.close();
     const alone = await openStore({ folder, now: Date.now, newId: uuidv7 });
-    await alone.leaveShared();
-    const log = new MemoryLog(alone.rowLog.identity().id);
+    await alone.part(membership).leave();
+    const log = new MemoryLog(alone.part(rowLogPart).identity().id);
     await alone.close();
     const again = await openNode(t, log, { folder, uploadProgress: () => undefined });
     const other = await openNode(t, log);

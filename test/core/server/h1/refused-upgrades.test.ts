@@ -4,6 +4,7 @@ import { connect as connectTls } from 'node:tls';
 import { type TestContext, suite, test } from 'node:test';
 import { wrongKeysPerMinuteMax } from '../../../../src/core/operations/keys/authenticate.ts';
 import { freePort } from '../../../free-port.ts';
+import { httpSource } from '../../outbound/sources.ts';
 import { connectHttp2, readReply } from '../h2/client.ts';
 import { websocketFields } from '../h2/websocket-client.ts';
 import { type TlsSite, startTlsSite } from '../tls/tls-rig.ts';
@@ -133,6 +134,37 @@ suite('a refused upgrade has the fields and the page of any other refusal', () =
         const lines = site.logged().match(new RegExp(` ${status} [^\n]*${path} `, 'g'));
         assert.equal(lines?.length, 1, site.logged());
       }
+    });
+  }
+});
+
+suite('an upgrade passes no redirect and no page rule that refuses', () => {
+  for (const [way, ask] of Object.entries(ways)) {
+    test(way, async (t) => {
+      const asked: string[] = [];
+      const app = await httpSource(t, ({ url = '' }, response) => {
+        asked.push(url);
+        response.end('app');
+      });
+      const content = { kind: 'content', content: 'page' };
+      const site = await startTlsSite(t, {
+        ini:
+          `[proxy.app]\npath = /\nsource = ${app.origin}\n` +
+          '[redirect.old]\npath = /old/*\nto = /new/{splat}\n' +
+          '[rewrite.short]\nmatch = ^/a/(.*)$\nto = /admin/$1\n',
+        rules: [
+          { ...content, path: '/admin/*', httpresponse: 403 },
+          { ...content, path: '/page' },
+          { path: '/link', kind: 'resolve', enginedata: { target: '/page' } },
+        ],
+      });
+      const [isGet, statuses] = [way !== 'another protocol over HTTP/1.1', [] as number[]];
+      for (const path of ['/admin/x', '/a/x', '/link', '/old/x', '/page', '/other']) {
+        statuses.push((await ask(t, site, path)).status);
+      }
+      const refused = isGet ? [403, 403, 302] : [405, 405, 405];
+      assert.deepEqual(statuses, [...refused, 301, 200, 200]);
+      assert.deepEqual(asked, ['/page', '/other']);
     });
   }
 });

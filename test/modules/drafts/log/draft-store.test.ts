@@ -8,6 +8,7 @@ import { draftChangesMax, draftStore } from '../../../../src/modules/drafts/log/
 import type { Reads, Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from '../../../core/log/scratch.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 type Fields = Readonly<Record<string, Json>>;
 type Records = Map<string, Fields | undefined>;
@@ -21,7 +22,7 @@ async function makeDraft(store: Store, id = 'draft', name = id): Promise<SiteDra
 
 async function verified(store: Store): Promise<readonly string[]> {
   const found: string[] = [];
-  for await (const { differences } of store.verify()) {
+  for await (const { differences } of store.part(upkeep).verify()) {
     found.push(...differences.map(({ database, what }) => `${database}: ${what}`));
   }
   return found;

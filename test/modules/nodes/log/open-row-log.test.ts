@@ -2,9 +2,12 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
 import { purgeSecrets } from '../../../../src/modules/upkeep/purge.ts';
-import type { Difference, Store } from '../../../../src/core/log/store.ts';
+import type { Store } from '../../../../src/core/log/store.ts';
+import type { Difference } from '../../../../src/modules/upkeep/verify/log-fold.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from '../../../core/log/scratch.ts';
+import { rowLogPart } from '../../../../src/modules/nodes/log/open-row-log.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 const all = { rows: 1_000, characters: Infinity };
 
@@ -39,14 +42,14 @@ async function centreOf(store: Store): Promise<Store> {
 }
 
 async function copyOf(centre: Store, copy: Store): Promise<Store> {
-  await copy.rowLog.follow(centre.rowLog.identity(), 'https://centre.example');
-  await copy.rowLog.append(centre.rowLog.rows(0, all));
+  await copy.part(rowLogPart).follow(centre.part(rowLogPart).identity(), 'https://centre.example');
+  await copy.part(rowLogPart).append(centre.part(rowLogPart).rows(0, all));
   return copy;
 }
 
 async function differences(store: Store): Promise<readonly Difference[]> {
   const found: Difference[] = [];
-  for await (const { differences: some } of store.verify()) found.push(...some);
+  for await (const { differences: some } of store.part(upkeep).verify()) found.push(...some);
   return found;
 }
 
@@ -58,7 +61,10 @@ test('a copy of the rows has the same records, seqs, times and digest', async (t
     const { family, data, ...row } = centre.change(seq) ?? assert.fail();
     const isSecret = family === 'secret';
     assert.deepEqual(copy.change(seq), { ...row, family, data: isSecret ? {} : data });
-    assert.equal(await copy.rowLog.digest(seq), await centre.rowLog.digest(seq));
+    assert.equal(
+      await copy.part(rowLogPart).digest(seq),
+      await centre.part(rowLogPart).digest(seq),
+    );
   }
   assert.deepEqual(copy.rule('r1'), centre.rule('r1'));
   assert.equal(copy.inForce(3), false);
@@ -66,21 +72,21 @@ test('a copy of the rows has the same records, seqs, times and digest', async (t
   assert.deepEqual(copy.keys(), centre.keys());
   assert.deepEqual(copy.hook('h1'), centre.hook('h1'));
   assert.deepEqual(await differences(copy), []);
-  assert.ok(copy.rowLog.has(centre.rowLog.end()));
+  assert.ok(copy.part(rowLogPart).has(centre.part(rowLogPart).end()));
 });
 
 test('a copy has the secrets of a hook only after it has received them', async (t) => {
   const centre = await centreOf(await scratchStore(t));
   const copy = await copyOf(centre, await scratchStore(t));
   assert.equal(copy.hookSecret('h1'), undefined);
-  assert.doesNotMatch(copy.rowLog.withheldRows('h1').join(), /whsec_/);
+  assert.doesNotMatch(copy.part(rowLogPart).withheldRows('h1').join(), /whsec_/);
   const stamp = copy.hooksStamp();
-  await copy.rowLog.reveal(centre.rowLog.withheldRows('h1'));
+  await copy.part(rowLogPart).reveal(centre.part(rowLogPart).withheldRows('h1'));
   assert.deepEqual(copy.hookSecret('h1'), centre.hookSecret('h1'));
   assert.notEqual(copy.hooksStamp(), stamp);
   assert.deepEqual(await differences(copy), []);
   const { seq } = centre.counts();
-  assert.equal(await copy.rowLog.digest(seq), await centre.rowLog.digest(seq));
+  assert.equal(await copy.part(rowLogPart).digest(seq), await centre.part(rowLogPart).digest(seq));
 });
 
 test('a copy has header values of a hook only after it has received them', async (t) => {
@@ -99,14 +105,14 @@ test('a copy has header values of a hook only after it has received them', async
     ...{ authorization: '[withheld]', 'x-shop': '[withheld]' },
   });
   assert.deepEqual(await differences(copy), []);
-  assert.equal(await copy.rowLog.digest(seq), await centre.rowLog.digest(seq));
-  await copy.rowLog.reveal(centre.rowLog.withheldRows('h1'));
+  assert.equal(await copy.part(rowLogPart).digest(seq), await centre.part(rowLogPart).digest(seq));
+  await copy.part(rowLogPart).reveal(centre.part(rowLogPart).withheldRows('h1'));
   assert.deepEqual(copy.hook('h1'), centre.hook('h1'));
   assert.deepEqual(await differences(copy), []);
-  assert.equal(await copy.rowLog.digest(seq), await centre.rowLog.digest(seq));
-  assert.doesNotMatch(copy.rowLog.rows(0, all).join(), /Bearer/);
+  assert.equal(await copy.part(rowLogPart).digest(seq), await centre.part(rowLogPart).digest(seq));
+  assert.doesNotMatch(copy.part(rowLogPart).rows(0, all).join(), /Bearer/);
   const stamp = copy.hooksStamp();
-  await copy.rowLog.reveal(centre.rowLog.withheldRows('h1'));
+  await copy.part(rowLogPart).reveal(centre.part(rowLogPart).withheldRows('h1'));
   assert.equal(copy.hooksStamp(), stamp);
 });
 
@@ -130,8 +136,8 @@ test('rows of a family that this version does not know are kept as they are', as
   const text = JSON.stringify(made);
   const rule = { ...made, seq: seq + 1, family: 'userinterface', id: 'r9', action: 'insert' };
   const data = { origin: '*', path: '/new', kind: 'content', colour: 'unknown' };
-  await copy.rowLog.append([text, JSON.stringify({ ...rule, data })]);
-  assert.deepEqual(copy.rowLog.rows(seq - 1, { rows: 1, characters: 1 }), [text]);
+  await copy.part(rowLogPart).append([text, JSON.stringify({ ...rule, data })]);
+  assert.deepEqual(copy.part(rowLogPart).rows(seq - 1, { rows: 1, characters: 1 }), [text]);
   assert.deepEqual(copy.rule('r9')?.rule, { id: 'r9', ...data });
   assert.deepEqual(await differences(copy), []);
 });
@@ -139,10 +145,10 @@ test('rows of a family that this version does not know are kept as they are', as
 test('rows that do not continue the log are refused, and none of them is written', async (t) => {
   const centre = await centreOf(await scratchStore(t));
   const copy = await scratchStore(t);
-  await copy.rowLog.follow(centre.rowLog.identity(), 'https://centre.example');
-  const rows = centre.rowLog.rows(0, all);
-  await assert.rejects(copy.rowLog.append(rows.slice(1)), { code: 'conflict' });
-  await assert.rejects(copy.rowLog.append([...rows.slice(0, 2), ...rows.slice(3)]), {
+  await copy.part(rowLogPart).follow(centre.part(rowLogPart).identity(), 'https://centre.example');
+  const rows = centre.part(rowLogPart).rows(0, all);
+  await assert.rejects(copy.part(rowLogPart).append(rows.slice(1)), { code: 'conflict' });
+  await assert.rejects(copy.part(rowLogPart).append([...rows.slice(0, 2), ...rows.slice(3)]), {
     code: 'conflict',
   });
   assert.equal(copy.seq(), 0);
@@ -156,12 +162,12 @@ test('a copy takes no changes of its own, and a log with changes becomes no copy
     message: /copy of that of https:\/\/centre\.example/,
   });
   await assert.rejects(
-    centre.rowLog.follow({ id: uuidv7(), generation: 0 }, 'https://other.example'),
+    centre.part(rowLogPart).follow({ id: uuidv7(), generation: 0 }, 'https://other.example'),
     {
       code: 'conflict',
     },
   );
-  await copy.rowLog.renew(uuidv7());
+  await copy.part(rowLogPart).renew(uuidv7());
   await commit(copy, inserted('r3', { path: '/d' }));
 });
 
@@ -170,16 +176,16 @@ test('a log that was restored from a backup, or purged, is another one', async (
   const centre = await centreOf(await openIn(folder));
   const copy = await copyOf(centre, await scratchStore(t));
   await commit(centre, inserted('r5', { path: '/e' }));
-  assert.ok(centre.rowLog.has(copy.rowLog.end()));
-  const { log, seq, txn } = centre.rowLog.end();
-  assert.equal(copy.rowLog.has({ log, seq, txn }), false);
-  assert.equal(centre.rowLog.has({ log, seq, txn: uuidv7() }), false);
+  assert.ok(centre.part(rowLogPart).has(copy.part(rowLogPart).end()));
+  const { log, seq, txn } = centre.part(rowLogPart).end();
+  assert.equal(copy.part(rowLogPart).has({ log, seq, txn }), false);
+  assert.equal(centre.part(rowLogPart).has({ log, seq, txn: uuidv7() }), false);
   const hook = { secret: `whsec_${Buffer.alloc(30).toString('base64')}` };
   await commit(centre, { family: 'secret', id: 'secret:h1', action: 'edit', data: hook });
   await centre.close();
   const parts = { folder, now: Date.now, newId: uuidv7, by: 'test', selects: () => true };
   assert.notEqual((await purgeSecrets({ ...parts, dryRun: false })).seq, undefined);
   const purged = await openIn(folder);
-  assert.equal(purged.rowLog.has(copy.rowLog.end()), false);
+  assert.equal(purged.part(rowLogPart).has(copy.part(rowLogPart).end()), false);
   await purged.close();
 });

@@ -139,6 +139,24 @@ suite('the replacement in a page rule', () => {
     assert.equal(contentOf(text, { find, with: 'c' }), `${'b'.repeat(200_000)}c`);
   });
 
+  test('takes no more time or room for a page of many texts than for one', () => {
+    const texts = (count: number, text: string) => ({
+      enginedata: { texts: Array(count).fill(text) },
+    });
+    const pattern = { find: `${'a?'.repeat(100)}b`, with: '', regex: true };
+    // Each text alone takes a part of the time that a page has.
+    assert.equal(replaced(texts(1, 'a'.repeat(3_000)), pattern).count, 0);
+    assert.throws(() => replaced(texts(1_000, 'a'.repeat(3_000)), pattern), /takes too long/);
+    const long = { find: `${'a'.repeat(999)}b`, with: '' };
+    assert.equal(replaced(texts(2, 'a'.repeat(9_000)), long).count, 0);
+    assert.throws(() => replaced(texts(20_000, 'a'.repeat(9_000)), long), /takes too long/);
+    const short = { find: 'ab', with: 'y' };
+    assert.equal(replaced(texts(10_000, 'ab'), short).count, 10_000);
+    assert.throws(() => replaced(texts(10_001, 'ab'), short), { code: 'too_large' });
+    const grown = { find: 'ab', with: 'y'.repeat(10_000) };
+    assert.throws(() => replaced(texts(5_000, 'ab'), grown), { code: 'too_large' });
+  });
+
   test('ends a pattern that takes too long, and refuses endless results', () => {
     const slow = { find: `${'(a?){16}'.repeat(20)}z`, with: '', regex: true };
     assert.throws(() => contentOf('a'.repeat(200_000), slow), { code: 'invalid', field: 'find' });

@@ -49,6 +49,7 @@ import { someVisitor } from '../../../visitor.ts';
 import { asText } from './values.ts';
 import { tableName, tableSchema } from './views.ts';
 import type { Answer, Request, World } from './world.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 /** The system under test: a server, or its operations alone. */
 export interface System {
@@ -145,7 +146,7 @@ function composed(
     logs: createLogs({ settings: config.log, destination, colour: false, now: Date.now }),
     version: 'test',
     emit: () => Promise.resolve(),
-    ownNames: ownNamesOf({ log: '', node: '', isRule: () => false }),
+    ownNames: ownNamesOf({ log: '', node: '' }),
     tasks: testTasks(),
     content: {
       publicFiles,
@@ -282,7 +283,7 @@ function answerOf({ data, error, vk, replayed }: Partial<Told>): Answer {
 
 async function differencesIn(store: Store): Promise<readonly string[]> {
   const found: string[] = [];
-  for await (const { differences } of store.verify()) {
+  for await (const { differences } of store.part(upkeep).verify()) {
     found.push(...differences.map(({ database, what }) => `${database}: ${what}`));
   }
   return found;

@@ -4,9 +4,10 @@ import type { Draft } from '../../../../src/core/log/change.ts';
 import { openDatabases, openEnvironment } from '../../../../src/core/log/databases.ts';
 import type { Store } from '../../../../src/core/log/store.ts';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
-import { indexBuildRowsMax } from '../../../../src/modules/tables/log/index-build.ts';
+import { indexBuilder, indexBuildRowsMax } from '../../../../src/modules/tables/log/index-build.ts';
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
 import { temporaryFolder } from '../../../folder.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 const rowsMade = indexBuildRowsMax * 2 + 10;
 
@@ -35,7 +36,7 @@ async function filledStore(store: Store): Promise<void> {
 async function build(store: Store, pieces = Infinity): Promise<void> {
   const stop = new AbortController();
   let left = pieces;
-  await store.buildIndexes(stop.signal, () => {
+  await store.part(indexBuilder).build(stop.signal, () => {
     left -= 1;
     if (left === 0) stop.abort();
   });
@@ -43,7 +44,7 @@ async function build(store: Store, pieces = Infinity): Promise<void> {
 
 async function findings(store: Store): Promise<readonly string[]> {
   const found: string[] = [];
-  for await (const { differences } of store.verify()) {
+  for await (const { differences } of store.part(upkeep).verify()) {
     found.push(...differences.map(({ what }) => what));
   }
   return found;

@@ -9,6 +9,8 @@ import { compareScalars } from '../../../../src/modules/tables/row.ts';
 import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { openIn } from '../../../core/log/scratch.ts';
+import { indexBuilder } from '../../../../src/modules/tables/log/index-build.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 type Fields = Readonly<Record<string, Json>>;
 /** The rows of the table by id, and the names of its indexes. */
@@ -181,12 +183,13 @@ test('rows, keys, indexes and search agree with a model, now and in the past', a
         );
         assert.equal(refused, isDouble);
         if (!isDouble) state = next.after;
-        await store.buildIndexes(t.signal, () => undefined);
+        await store.part(indexBuilder).build(t.signal, () => undefined);
         compare(store, state);
         past.set(store.seq(), state);
       }
       comparePast(store, past);
-      for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+      for await (const { differences } of store.part(upkeep).verify())
+        assert.deepEqual(differences, []);
     } finally {
       await store.close();
     }

@@ -6,6 +6,8 @@ import { indexKey } from '../../../../src/modules/tables/log/index-key.ts';
 import { scratchStore } from '../../../core/log/scratch.ts';
 import { startSite, type TestSite } from '../../../harness.ts';
 import { temporaryFolder } from '../../../folder.ts';
+import { indexBuilder } from '../../../../src/modules/tables/log/index-build.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 async function things(site: TestSite, ids: readonly string[]): Promise<void> {
   const properties = {
@@ -140,11 +142,12 @@ test('an index of the layout before instants is built anew', async (t) => {
   await former.close();
 
   const second = await scratchStore(t, { folder });
-  await second.buildIndexes(new AbortController().signal, () => undefined);
+  await second.part(indexBuilder).build(new AbortController().signal, () => undefined);
   const steps = [...second.rowsByIndex('things', { field: 'at' })];
   assert.deepEqual(
     steps.map(({ id }) => id),
     ['r1', 'r0'],
   );
-  for await (const { differences } of second.verify()) assert.deepEqual(differences, []);
+  for await (const { differences } of second.part(upkeep).verify())
+    assert.deepEqual(differences, []);
 });

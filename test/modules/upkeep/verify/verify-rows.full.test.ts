@@ -20,6 +20,7 @@ import {
 import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 const definition = { schema: {}, key: 'sku', index: ['price'], search: ['title'] };
 
@@ -49,7 +50,7 @@ async function writeSample(store: Store): Promise<void> {
 
 async function verified(store: Store): Promise<readonly string[]> {
   const found: string[] = [];
-  for await (const { differences } of store.verify()) {
+  for await (const { differences } of store.part(upkeep).verify()) {
     found.push(...differences.map(({ database, what }) => `${database}: ${what}`));
   }
   return found;

@@ -15,6 +15,8 @@ import { secretRecordId } from '../../../../src/modules/webhooks/hook.ts';
 import { dueKey, eventKey } from '../../../../src/modules/webhooks/log/deliveries.ts';
 import { commit, edited, inserted, scratchStore, startWriter } from '../../../core/log/scratch.ts';
 import { temporaryFolder } from '../../../folder.ts';
+import { deliveriesPart } from '../../../../src/modules/webhooks/log/delivery-log.ts';
+import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 
 const hash = 'f'.repeat(64);
 
@@ -64,7 +66,7 @@ async function writeSample(store: Store): Promise<void> {
 
 /** Events for the hook: delivered, given up, waiting for a retry, and queued. */
 async function deliverSample(store: Store): Promise<void> {
-  const { deliveries } = store;
+  const deliveries = store.part(deliveriesPart);
   const event = { family: 'event', action: 'insert', data: { type: 'a.b' } } as const;
   for (const id of ['e2', 'e3', 'e4']) await commit(store, { ...event, id });
   await deliveries.begin();
@@ -86,7 +88,7 @@ function takenBack(id: string, ...rows: readonly number[]) {
 async function verified(store: Store): Promise<readonly string[]> {
   const found: string[] = [];
   let last;
-  for await (const verification of store.verify()) {
+  for await (const verification of store.part(upkeep).verify()) {
     found.push(...verification.differences.map(({ database, what }) => `${database}: ${what}`));
     last = verification;
   }
@@ -439,7 +441,8 @@ suite('verifying the data', () => {
     const store = await scratchStore(t);
     await writeSample(store);
     const folder = await temporaryFolder(t);
-    for await (const { differences } of store.verify(folder)) assert.deepEqual(differences, []);
+    for await (const { differences } of store.part(upkeep).verify(folder))
+      assert.deepEqual(differences, []);
     assert.deepEqual(await readdir(folder), []);
     const environment = openEnvironment(await temporaryFolder(t));
     t.after(() => environment.close());
@@ -466,7 +469,8 @@ suite('verifying the data', () => {
       written += line === 'ready' ? 0 : 1;
       if (written === 500) break;
     }
-    for await (const { differences } of store.verify()) assert.deepEqual(differences, []);
+    for await (const { differences } of store.part(upkeep).verify())
+      assert.deepEqual(differences, []);
     assert.ok(store.seq() > 1_000);
     child.kill('SIGKILL');
   });

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { dispatchComparedMax } from '../../../../src/modules/webhooks/log/dispatch.ts';
 import { commit, inserted, scratchStore } from '../../../core/log/scratch.ts';
 import { eventDrafts } from '../deliverer-rig.ts';
+import { deliveriesPart } from '../../../../src/modules/webhooks/log/delivery-log.ts';
 
 test('a dispatch compares events with a bounded number of hooks, whether or not their filters match', async (t) => {
   const store = await scratchStore(t);
@@ -12,7 +13,7 @@ test('a dispatch compares events with a bounded number of hooks, whether or not 
     ...{ id: `hook-${at}`, data },
   }));
   await commit(store, ...hooks);
-  const { deliveries } = store;
+  const deliveries = store.part(deliveriesPart);
   await deliveries.begin();
   const dispatch = async () => (await deliveries.dispatch({ role: 'all', name: '' })).upTo;
   assert.equal(await dispatch(), hooks.length);
@@ -35,9 +36,9 @@ test('a hook with tables gets only the changes of their records', async (t) => {
   });
   const drafts = [hookDraft('rules', ['userinterface']), hookDraft('hooks', ['webhook', 'stock'])];
   const [rules, hooks] = await commit(store, ...drafts);
-  await store.deliveries.begin();
-  await store.deliveries.dispatch({ role: 'all', name: '' });
+  await store.part(deliveriesPart).begin();
+  await store.part(deliveriesPart).dispatch({ role: 'all', name: '' });
   await commit(store, inserted('page', { path: '/' }), hookDraft('other', ['key']));
-  const { grown } = await store.deliveries.dispatch({ role: 'all', name: '' });
+  const { grown } = await store.part(deliveriesPart).dispatch({ role: 'all', name: '' });
   assert.deepEqual([...grown], [rules?.seq, hooks?.seq]);
 });

@@ -1,5 +1,12 @@
 import { isRead } from '../../core/http/request.ts';
-import type { CandidateExplanation, LossCode, MountLoss } from '../../core/pipeline/explanation.ts';
+import {
+  type CandidateExplanation,
+  type LossCode,
+  type MountLoss,
+  explainCandidatesMax,
+} from '../../core/pipeline/explanation.ts';
+import type { Step } from '../../core/pipeline/pipeline.ts';
+import { sourceStep, withSlashRedirect } from '../../core/pipeline/source-step.ts';
 import {
   type ContentSource,
   type ExpectedReply,
@@ -10,7 +17,6 @@ import {
   readOnlyReply,
   replyOrFailure,
 } from '../../core/pipeline/source.ts';
-import { explainCandidatesMax } from '../rules/limits.ts';
 import type { Disk } from './disk.ts';
 import type { Mount, MountExplanation } from './mount.ts';
 
@@ -18,8 +24,8 @@ import type { Mount, MountExplanation } from './mount.ts';
  * The files of the mounts: the first source. It answers for every method, so that a POST cannot
  * reach another page than the GET of the same URL.
  */
-export function diskSource(disk: Disk): ContentSource {
-  return {
+export function diskStep(disk: Disk): Step {
+  const source: ContentSource = {
     name: 'disk',
     respond(request) {
       if (isRead(request.method)) return disk.respond(request);
@@ -32,6 +38,8 @@ export function diskSource(disk: Disk): ContentSource {
         return isRead(request.method) ? explained : explainReadOnly(request.method);
       }),
   };
+  const slashed = withSlashRedirect(source, (single) => source.explain(single).reply !== undefined);
+  return sourceStep('disk', slashed);
 }
 
 /** Whether a mount answers a path with a file or a folder. */
@@ -40,16 +48,16 @@ export function hasFile({ mounts }: Disk, request: PageRequest): boolean {
 }
 
 /** The fallback files of the mounts: the last source, for GET and HEAD only. */
-export function fallbackSource(disk: Disk): ContentSource {
+export function fallbackStep(disk: Disk): Step {
   const mounts = disk.mounts.filter(({ hasFallback }) => hasFallback);
-  return {
+  return sourceStep('fallback', {
     name: 'fallback',
     respond: (request) => disk.fallback(request),
     explain: (request) =>
       explainMounts(mounts, (mount) =>
         isRead(request.method) ? mount.explainFallback(request) : { loss: 'method' },
       ),
-  };
+  });
 }
 
 const losses: Readonly<Record<MountLoss, (mount: Mount) => string>> = {

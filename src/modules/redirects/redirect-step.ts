@@ -2,77 +2,149 @@ import { plainGetFields, withoutCaching } from '../../core/http/content/content.
 import { type Reply, changedReply, noBody, withVary } from '../../core/http/reply.ts';
 import { type ContentRequest, type RequestTarget, isRead } from '../../core/http/request.ts';
 import { type Visitor, needsLocation } from '../../core/http/visitor.ts';
-import type {
-  CandidateExplanation,
-  Explanation,
-  LossReason,
-  SourceName,
-} from '../../core/pipeline/explanation.ts';
-import type { Precedence } from '../../core/pipeline/precedence.ts';
 import {
-  type ContentSource,
+  type CandidateExplanation,
+  type Explanation,
+  type LossReason,
+  explainCandidatesMax,
+} from '../../core/pipeline/explanation.ts';
+import type { InsidePaths, Step } from '../../core/pipeline/pipeline.ts';
+import { explainSource } from '../../core/pipeline/source-step.ts';
+import {
   type PageRequest,
   type ReplyOrPromise,
+  type SourceExplanation,
   notFoundReply,
   readOnlyReply,
 } from '../../core/pipeline/source.ts';
 import { canonicalPath, requestPathOf } from '../../core/values/path.ts';
+import { whenReady } from '../../core/values/when-ready.ts';
 import { mayLeadTo } from '../breadcrumbs/resolve.ts';
 import { findRule } from '../rules/find.ts';
-import { explainCandidatesMax } from '../rules/limits.ts';
 import type { RuleReader } from '../rules/valid-rules.ts';
-import type { RedirectCandidate, RedirectList } from './redirect-lists.ts';
+import type {
+  MountRedirects,
+  RedirectCandidate,
+  RedirectList,
+  RedirectsOfSite,
+} from './redirect-lists.ts';
 
-/** What answers a request that no redirect answers, and what a path inside the server. */
+/**
+ * The steps of the redirects of a site: those of the ini file and the forced lines of files, then
+ * the other lines.
+ */
+export function redirectSteps({
+  rules,
+  redirects,
+  mountRedirects,
+  inside,
+}: {
+  readonly rules: RuleReader;
+  /** Those of the ini file, in its order. */
+  readonly redirects: readonly RedirectsOfSite[];
+  /** Those beside the files of mounts. */
+  readonly mountRedirects: readonly MountRedirects[];
+  readonly inside: InsidePaths;
+}): readonly Step[] {
+  const forced = mountRedirects.flatMap(({ forced: list }) => list ?? []);
+  const others = mountRedirects.flatMap(({ others: list }) => list ?? []);
+  const before = [...redirects.map((listFor) => listFor(() => false)), ...forced];
+  const answering = { rules, inside, others, before };
+  const hasPage = (other: PageRequest, request: PageRequest): boolean =>
+    answersOther(answering, other, request);
+  const lists = [...redirects.map((listFor) => listFor(hasPage)), ...forced];
+  const steps = [
+    { at: 'redirect', lists },
+    { at: 'lines', lists: others },
+  ] as const;
+  return steps
+    .filter((step) => step.lists.length > 0)
+    .map((step) => redirectStep({ ...step, inside }));
+}
+
+/** Where redirects stand in the list, and what they may lead to. */
 interface RedirectParts {
-  readonly name: Extract<SourceName, 'redirect' | 'fallback'>;
+  readonly at: 'redirect' | 'lines';
   readonly lists: readonly RedirectList[];
-  /** The sources after this one. */
-  readonly after: Precedence;
-  /** The content of a path that a line with the status 200, 404 or 410 names. */
-  readonly inside: Precedence;
+  readonly inside: Pick<InsidePaths, 'handle' | 'explain'>;
 }
 
 /**
  * Redirects of the ini file and of files beside a mount. The first one that applies to the request
- * and its visitor answers, whatever the method is. Generic pages that open a page inside are not
- * redirected.
+ * and its visitor answers, whatever the method is. A path that a redirect leads to inside the
+ * server is not redirected again by those of the same place or an earlier one.
  */
-export function redirectSource({ name, lists, after, inside }: RedirectParts): ContentSource {
+function redirectStep({ at, lists, inside: paths }: RedirectParts): Step {
+  const isEarly = at === 'redirect';
+  const way = isEarly ? 'rewrite' : 'line';
+  const inside: ContentOfPath = {
+    handle: (request) => paths.handle({ ...request, inside: way }),
+    explain: (request) => paths.explain({ ...request, inside: way }),
+  };
+  const isAsked = ({ inside: led }: PageRequest): boolean =>
+    led === undefined || (led === 'rewrite' && !isEarly);
   return {
-    name,
-    respond(request, depth) {
-      const found = depth > 0 ? [] : candidatesFor(lists, request);
-      if (found.length === 0) return undefined;
-      const answer = () => respondFor(found, request, { after, inside });
-      const waiting = found.some(({ countries }) => countries.length > 0)
-        ? request.visitor.prepare(needsLocation)
-        : undefined;
+    at,
+    handle(request, next) {
+      const found = isAsked(request) ? candidatesFor(lists, request) : [];
+      if (found.length === 0) return next(request);
+      const answer = () => respondFor(found, request, { next, inside });
+      const waiting = preparing(found, request);
       return waiting === undefined ? answer() : waiting.then(answer);
     },
-    explain(request, depth) {
-      const found = depth > 0 ? [] : allCandidatesFor(lists, request);
-      const chosen = found.find((one) => lossFor(one, request.visitor) === undefined);
-      const candidates = found.slice(0, explainCandidatesMax).map((one): CandidateExplanation => {
-        const { named, origin, path } = one;
-        const lost = lossFor(one, request.visitor) ?? (one === chosen ? undefined : earlier);
-        return { ...named, origin, path, ...(lost && { lost }) };
-      });
-      const more = found.length - candidates.length;
-      const shown = { candidates, ...(more > 0 && { omitted: more }) };
-      if (chosen === undefined) return { ...shown, reply: undefined };
-      const { named, line, status, location } = chosen;
-      const isMoved = status >= 300 && status <= 399;
-      const by = line === undefined ? 'It' : `Line ${line} of its file`;
-      const notes = [`${by} ${isMoved ? 'redirects' : 'leads inside the server'} to ${location}.`];
-      if (isMoved) return { ...shown, reply: { ...named, status, notes } };
-      return {
-        ...shown,
-        reply: undefined,
-        then: explainInside(chosen, request, { inside, notes }),
-      };
+    // The other protocol of what a redirect leads away from is no way around it.
+    ...(isEarly && {
+      async open(request, next) {
+        const found = isAsked(request) ? candidatesFor(lists, request) : [];
+        await preparing(found, request);
+        const chosen = found.find((one) => lossFor(one, request.visitor) === undefined);
+        const reply = chosen && (await replyOf(chosen, request, inside));
+        return reply ?? next(request);
+      },
+    }),
+    explain(request, next) {
+      if (!isAsked(request)) return next(request);
+      const found = lists.flatMap((list) => [...list(request)]);
+      const name = isEarly ? 'redirect' : 'fallback';
+      const explained = explainRedirects(found, request, inside);
+      return explainSource({ name, explain: () => explained }, request, next);
     },
   };
+}
+
+/** Finds the country of a visitor for redirects that depend on it; undefined for others. */
+function preparing(
+  found: readonly RedirectCandidate[],
+  { visitor }: ContentRequest,
+): Promise<void> | undefined {
+  return found.some(({ countries }) => countries.length > 0)
+    ? visitor.prepare(needsLocation)
+    : undefined;
+}
+
+/** The content of a path inside the server. */
+type ContentOfPath = Pick<InsidePaths, 'handle' | 'explain'>;
+
+function explainRedirects(
+  found: readonly RedirectCandidate[],
+  request: PageRequest,
+  inside: ContentOfPath,
+): SourceExplanation {
+  const chosen = found.find((one) => lossFor(one, request.visitor) === undefined);
+  const candidates = found.slice(0, explainCandidatesMax).map((one): CandidateExplanation => {
+    const { named, origin, path } = one;
+    const lost = lossFor(one, request.visitor) ?? (one === chosen ? undefined : earlier);
+    return { ...named, origin, path, ...(lost && { lost }) };
+  });
+  const more = found.length - candidates.length;
+  const shown = { candidates, ...(more > 0 && { omitted: more }) };
+  if (chosen === undefined) return { ...shown, reply: undefined };
+  const { named, line, status, location } = chosen;
+  const isMoved = status >= 300 && status <= 399;
+  const by = line === undefined ? 'It' : `Line ${line} of its file`;
+  const notes = [`${by} ${isMoved ? 'redirects' : 'leads inside the server'} to ${location}.`];
+  if (isMoved) return { ...shown, reply: { ...named, status, notes } };
+  return { ...shown, reply: undefined, then: explainInside(chosen, request, { inside, notes }) };
 }
 
 const earlier: LossReason = {
@@ -85,8 +157,7 @@ interface AnsweringParts {
   readonly rules: RuleReader;
   /** The redirects before content, without those that depend on what answers a path. */
   readonly before: readonly RedirectList[];
-  /** Files, page rules, and the fallback of a mount. */
-  readonly content: Precedence;
+  readonly inside: Pick<InsidePaths, 'explain'>;
   /** The redirects between page rules and the fallback. */
   readonly others: readonly RedirectList[];
 }
@@ -95,8 +166,8 @@ interface AnsweringParts {
  * Whether a path has a page or leads on to another one, but not back to the request: a mount
  * redirects to the other form of its own paths. Whatever depends on the visitor may hold.
  */
-export function answersOther(
-  { rules, before, content, others }: AnsweringParts,
+function answersOther(
+  { rules, before, inside, others }: AnsweringParts,
   other: PageRequest,
   request: PageRequest,
 ): boolean {
@@ -105,7 +176,8 @@ export function answersOther(
     found.every(({ location }) => !isBack(location));
   const early = candidatesFor(before, other);
   if (early.length > 0) return leadsOn(early);
-  const { winner } = content.explain(other, 0);
+  // Files, page rules, and the fallback of a mount.
+  const { winner } = inside.explain({ ...other, inside: 'line' });
   if (winner === null || winner.source === 'fallback') {
     const late = candidatesFor(others, other);
     return late.length > 0 ? leadsOn(late) : winner !== null;
@@ -141,13 +213,6 @@ function candidatesFor(
   return found;
 }
 
-function allCandidatesFor(
-  lists: readonly RedirectList[],
-  request: PageRequest,
-): readonly RedirectCandidate[] {
-  return lists.flatMap((list) => [...list(request)]);
-}
-
 /** Why a redirect is not for a visitor, whose location is prepared; undefined if it is. */
 function lossFor(
   { countries, languages }: RedirectCandidate,
@@ -167,15 +232,21 @@ function lossFor(
 function respondFor(
   found: readonly RedirectCandidate[],
   request: ContentRequest,
-  { after, inside }: Pick<RedirectParts, 'after' | 'inside'>,
+  {
+    next,
+    inside,
+  }: {
+    readonly next: (request: ContentRequest) => ReplyOrPromise;
+    readonly inside: ContentOfPath;
+  },
 ): ReplyOrPromise {
   const at = found.findIndex((one) => lossFor(one, request.visitor) === undefined);
   const chosen = found[at];
   const seen = at === -1 ? found : found.slice(0, at + 1);
   const varied = (reply: Reply | undefined) =>
     reply && changedReply(reply, (one) => withConditions(one, seen));
-  const reply = chosen === undefined ? after.respond(request, 0) : replyOf(chosen, request, inside);
-  return reply instanceof Promise ? reply.then(varied) : varied(reply);
+  const reply = chosen === undefined ? next(request) : replyOf(chosen, request, inside);
+  return whenReady(reply, varied);
 }
 
 /** A reply that depends on the countries and languages of redirects. */
@@ -193,7 +264,7 @@ function withConditions(reply: Reply, seen: readonly RedirectCandidate[]): Reply
 function replyOf(
   chosen: RedirectCandidate,
   request: ContentRequest,
-  inside: Precedence,
+  inside: ContentOfPath,
 ): ReplyOrPromise {
   const { named, status, location } = chosen;
   if (status >= 300 && status <= 399) {
@@ -207,18 +278,18 @@ function replyOf(
   const fields = plainGetFields(request.fields);
   const content = contentAt(target, { ...request, fields }, inside);
   const failed = (reply: Reply): Reply => ({ ...withoutCaching(reply), status });
-  return content instanceof Promise ? content.then(failed) : failed(content);
+  return whenReady(content, failed);
 }
 
 /** The content at a path inside the server; throws or rejects with `not_found` without one. */
 function contentAt(
   target: RequestTarget | undefined,
   request: ContentRequest,
-  inside: Precedence,
+  inside: ContentOfPath,
 ): Reply | Promise<Reply> {
-  const reply = target && inside.respond({ ...request, ...target }, 0);
+  const reply = target && inside.handle({ ...request, ...target });
   const found = (one: Reply | undefined): Reply => one ?? notFoundReply(request.method);
-  return reply instanceof Promise ? reply.then(found) : found(reply);
+  return whenReady(reply, found);
 }
 
 /** The target of a path inside the server; undefined if the values make no valid path. */
@@ -231,13 +302,13 @@ function targetInside(location: string, { origin }: RequestTarget): RequestTarge
 function explainInside(
   { status, location }: RedirectCandidate,
   request: PageRequest,
-  { inside, notes }: { readonly inside: Precedence; readonly notes: readonly string[] },
+  { inside, notes }: { readonly inside: ContentOfPath; readonly notes: readonly string[] },
 ): Explanation {
   const target = targetInside(location, request);
   const explained: Explanation =
     target === undefined
       ? { winner: null, status: 404, tried: [], notes: [] }
-      : inside.explain({ ...request, ...target }, 0);
+      : inside.explain({ ...request, ...target });
   const { winner } = explained;
   const shown = status === 200 || winner === null ? explained.status : status;
   return {

@@ -3,9 +3,15 @@ import type { RewriteConfig } from '../../core/config/config.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
 import type { CandidateExplanation } from '../../core/pipeline/explanation.ts';
 import { asQueryValue, canonicalPath, encodePath, requestPathOf } from '../../core/values/path.ts';
-import { notFoundReply, type ContentSource, type PageRequest } from '../../core/pipeline/source.ts';
+import type { InsidePaths, Step } from '../../core/pipeline/pipeline.ts';
+import { explainSource } from '../../core/pipeline/source-step.ts';
+import {
+  type PageRequest,
+  type SourceExplanation,
+  notFoundReply,
+} from '../../core/pipeline/source.ts';
+import { whenReady } from '../../core/values/when-ready.ts';
 import { pathPattern } from '../../core/values/linear-pattern.ts';
-import type { Precedence } from '../../core/pipeline/precedence.ts';
 
 /** The rewrite that applies to a request. */
 interface FoundRewrite {
@@ -64,45 +70,55 @@ function filledTarget(
 }
 
 /**
- * The source that answers with the content of a rewritten path, or with 404 if there is none.
- * Generic pages that open a page inside are not rewritten.
+ * The step that leads a request to its rewritten path, or answers with 404 if there is nothing. A
+ * path inside the server is not rewritten.
  */
-export function rewriteSource(rewriter: Rewriter, inside: Precedence): ContentSource {
-  const find = (request: PageRequest, depth: number) =>
-    depth > 0 ? undefined : rewriter.find(request);
+export function rewriteStep(rewriter: Rewriter, inside: InsidePaths): Step {
   return {
-    name: 'rewrite',
-    respond(request, depth) {
-      const found = find(request, depth);
-      if (found === undefined) return undefined;
-      if (found.target === undefined) return notFoundReply(request.method);
-      const reply = inside.respond({ ...request, ...found.target }, depth);
-      if (!(reply instanceof Promise)) return reply ?? notFoundReply(request.method);
-      return reply.then((one) => one ?? notFoundReply(request.method));
+    at: 'rewrite',
+    handle(request, next) {
+      const found = request.inside === undefined ? rewriter.find(request) : undefined;
+      if (found === undefined) return next(request);
+      const reply =
+        found.target && inside.handle({ ...request, ...found.target, inside: 'rewrite' });
+      return whenReady(reply, (one) => one ?? notFoundReply(request.method));
     },
-    explain(request, depth) {
-      const found = find(request, depth);
-      if (found === undefined) return { candidates: [], reply: undefined };
-      const { name: first, target } = found;
-      const candidates = rewriter.all(request).map(({ name, origin, match }) => {
-        const place: CandidateExplanation = { rewrite: name, origin, path: match };
-        const says = `The rewrite ${first} comes first in the ini file.`;
-        return name === first
-          ? place
-          : { ...place, lost: { code: 'earlier_rewrite', says } as const };
-      });
-      if (target === undefined) {
-        const notes = [`The rewrite ${first} makes no valid path of this one.`];
-        return {
-          candidates,
-          reply: undefined,
-          then: { winner: null, status: 404, tried: [], notes },
-        };
-      }
-      const there = inside.explain({ ...request, ...target }, depth);
-      const query = target.query === '' ? '' : `?${target.query}`;
-      const note = `The rewrite ${first} leads inside the server to ${target.sentPath}${query}.`;
-      return { candidates, reply: undefined, then: { ...there, notes: [note, ...there.notes] } };
+    open(request, next) {
+      const target = rewriter.find(request)?.target;
+      return target === undefined
+        ? next(request)
+        : inside.open({ ...request, ...target, inside: 'rewrite' });
+    },
+    forwards: (request, next) => next({ ...request, ...rewriter.find(request)?.target }),
+    explain(request, next) {
+      if (request.inside !== undefined) return next(request);
+      const explained = explainRewrite(rewriter, request, inside);
+      return explainSource({ name: 'rewrite', explain: () => explained }, request, next);
     },
   };
+}
+
+function explainRewrite(
+  rewriter: Rewriter,
+  request: PageRequest,
+  inside: InsidePaths,
+): SourceExplanation {
+  const found = rewriter.find(request);
+  if (found === undefined) return { candidates: [], reply: undefined };
+  const { name: first, target } = found;
+  const candidates = rewriter.all(request).map(({ name, origin, match }): CandidateExplanation => {
+    const place = { rewrite: name, origin, path: match };
+    if (name === first) return place;
+    const says = `The rewrite ${first} comes first in the ini file.`;
+    return { ...place, lost: { code: 'earlier_rewrite', says } };
+  });
+  if (target === undefined) {
+    const notes = [`The rewrite ${first} makes no valid path of this one.`];
+    const then = { winner: null, status: 404, tried: [], notes };
+    return { candidates, reply: undefined, then };
+  }
+  const there = inside.explain({ ...request, ...target, inside: 'rewrite' });
+  const query = target.query === '' ? '' : `?${target.query}`;
+  const note = `The rewrite ${first} leads inside the server to ${target.sentPath}${query}.`;
+  return { candidates, reply: undefined, then: { ...there, notes: [note, ...there.notes] } };
 }

@@ -1,0 +1,43 @@
+import type { Reads } from '../../core/log/store.ts';
+import type { Fields } from '../../core/http/request.ts';
+import type { Pipeline } from '../../core/pipeline/pipeline.ts';
+import type { PlaceAccess } from '../../core/pipeline/place-access.ts';
+import type { ErrorPages, PageRequest } from '../../core/pipeline/source.ts';
+import type { CanonicalPath } from '../../core/values/path.ts';
+import type { BreadcrumbVisits } from '../breadcrumbs/key-visits.ts';
+import type { Disk } from '../files/disk.ts';
+import type { RowReader } from '../rendering/rendered-pages.ts';
+import type { CandidateReads } from './matcher.ts';
+import type { FoundRule, StoredRule } from './rule.ts';
+
+/** The site as operations read it: the steps that answer visitors, and what these answer from. */
+export interface SiteAccess
+  extends Pick<Pipeline, 'respond' | 'explain' | 'limited'>, ErrorPages, BreadcrumbVisits {
+  readonly access: PlaceAccess;
+  /** The rule that replies at an origin and path if no file does; undefined if there is none. */
+  findRule(place: {
+    readonly origin: string;
+    readonly path: CanonicalPath;
+    readonly fields: Fields;
+  }): FoundRule | undefined;
+  /** Whether a mount has a file or a folder there. */
+  hasFile(request: PageRequest): boolean;
+  /** The files and folders of the mounts directly below a path. */
+  readonly namesBelow: Disk['namesBelow'];
+  /** The origins of the mounts, `*` among them. */
+  readonly mountOrigins: readonly string[];
+  /**
+   * The same site with the page rules of another moment that answer at a time (milliseconds since
+   * 1970), and the rows that its pages show then; files and sources are those of now.
+   */
+  at(
+    rules: CandidateReads & Pick<Reads, 'rowByKey'> & { rule(id: string): StoredRule | undefined },
+    rows: RowReader,
+    timeMs: number,
+  ): SiteAccess;
+  /**
+   * The same site whose pages show the rows of another reader; with the rules that answer at a time
+   * in milliseconds since 1970, by default now.
+   */
+  withRows(rows: RowReader, timeMs?: number): SiteAccess;
+}
