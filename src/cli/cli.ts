@@ -44,6 +44,11 @@ const own: readonly CommandEntry[] = [
     load: async () => (await import('./remote/explain.ts')).defineExplain,
   },
   {
+    name: 'module',
+    summary: 'write modules that add to the server',
+    load: async () => (await import('./local/module.ts')).defineModuleCommand,
+  },
+  {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion.ts')).defineCompletion,

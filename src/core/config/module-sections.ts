@@ -43,7 +43,7 @@ export function isModuleSection(header: string): boolean {
 
 /**
  * Reads the sections of modules: loads each module, which names its keys, and parses the lines by
- * them. `taken` are the names that Waymark has itself. Only the ini file itself may name modules,
+ * them. `takenNames` are the names that Waymark has itself. Only the ini file itself may name modules,
  * since their code runs with the rights of the server.
  */
 export async function readModuleSections(
@@ -51,12 +51,12 @@ export async function readModuleSections(
   {
     folder,
     env,
-    taken,
+    takenNames,
     included,
   }: {
     readonly folder: string;
     readonly env: Environment;
-    readonly taken: ReadonlySet<string>;
+    readonly takenNames: () => Promise<ReadonlySet<string>>;
     readonly included: readonly IncludedFile[];
   },
 ): Promise<ModuleSections> {
@@ -64,6 +64,7 @@ export async function readModuleSections(
   if (!/^\s*\[module\b/m.test(text) && !included.some((one) => one.text.includes('[module'))) {
     return { modules: [], problems: [] };
   }
+  const taken = await takenNames();
   const modules: ModuleConfig[] = [];
   const problems: LineProblem[] = included.flatMap((one) => refusedIn(one));
   const seen = new Map<string, number>();

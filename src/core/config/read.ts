@@ -82,7 +82,7 @@ async function withModules(
   const { modules, problems } = await readModuleSections(text, {
     folder: dirname(resolve(source.file)),
     env: { ...ini.variables, ...source.env },
-    taken: (await source.takenNames?.()) ?? new Set(),
+    takenNames: source.takenNames ?? (() => Promise.resolve(new Set<string>())),
     included,
   });
   const whole = { ...ini, problems: [...ini.problems, ...problems] };
