@@ -58,7 +58,7 @@ export async function bundleSources(
 }
 
 /** What the command line loads when it is needed, and `serve.js` needs, too. */
-const neededToServe = /\/(?:serve|program|read|modules|loader)\.ts$/;
+const neededToServe = /\/(?:serve|program|read|sections|modules|loader)\.ts$/;
 
 /** Leaves out the commands that `serve.js` never runs. */
 const otherCommands: Plugin = {

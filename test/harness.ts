@@ -4,11 +4,11 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { WebSocket } from 'ws';
-import { readConfig } from '../src/core/config/read.ts';
 import { problemText } from '../src/core/config/problem.ts';
 import { startWaymark, type Waymark } from '../src/main.ts';
 import { createLogs } from '../src/core/report/log.ts';
 import { temporaryFolder, writeFiles, type Cleaning } from './folder.ts';
+import { readConfig } from './ini.ts';
 
 /** The envelope of a response, loosely typed. */
 export interface Answer {

@@ -1,29 +1,46 @@
-import type { IniKey, KeyText } from '../../src/core/config/ini-key.ts';
-import { type SectionKind, sections } from '../../src/core/config/schema.ts';
+import type { ExampleLines, IniKey } from '../../src/core/config/ini-key.ts';
+import { sectionKinds, type SectionKind } from '../../src/core/config/ini-section.ts';
 import { variableWords } from '../../src/core/http/field-template.ts';
-import { wholeExample } from './ini-example.ts';
-import { keyTexts } from './ini-keys.ts';
-import { sinceVersion } from './ini-since.ts';
+import { iniSections } from '../../src/sections.ts';
 
 /** A key of the ini file with everything that the reference says about it. */
-export interface DescribedKey extends KeyText {
-  readonly section: SectionKind;
+export interface DescribedKey extends Pick<IniKey<unknown>, 'about' | 'example'> {
+  readonly section: string;
   readonly name: string;
   readonly key: IniKey<unknown>;
   /** The form of a value, in words. */
   readonly form: string;
+  /** Whether a change needs a restart. */
+  readonly restart: boolean;
+  /** The version that brought it. */
+  readonly since: string;
+  /** A section in which it has a value, with the other keys that it needs. */
+  readonly whole: string;
 }
 
 /** All keys of the ini file. */
 export function describedKeys(): readonly DescribedKey[] {
-  return (Object.keys(sections) as SectionKind[]).flatMap((section) =>
-    Object.entries<IniKey<unknown>>(sections[section]).map(([name, key]) => {
-      const texts = keyTexts[section] as Readonly<Record<string, KeyText>>;
-      const text = texts[name];
-      if (text === undefined) throw new Error(`[${section}] ${name} has no text in ini-keys.ts.`);
-      return { section, name, key, form: formOf(key), ...text };
-    }),
+  return sectionKinds(iniSections).flatMap((kind) =>
+    kind.parts.flatMap((part) =>
+      Object.entries(part.keys).map(([name, key]) => {
+        const { about, example, restart = false, since = part.since } = key;
+        const whole = wholeExample(kind, name, key);
+        const form = formOf(key);
+        return { section: kind.header, name, key, form, about, example, restart, since, whole };
+      }),
+    ),
   );
+}
+
+function wholeExample({ header, owner }: SectionKind, name: string, key: IniKey<unknown>): string {
+  const { name: chosen = '', lines: needed } = owner.example ?? {};
+  const lines: ExampleLines = { ...needed, ...key.beside, [name]: key.example };
+  const written = Object.entries(lines).flatMap(([one, value]) => {
+    if (typeof value !== 'string') return value.map((item) => `${one}[] = ${item}`);
+    return value === '' ? [] : [`${one} = ${value}`];
+  });
+  const whole = [`[${header.replace(/<\w+>/, chosen)}]`, ...written].join('\n');
+  return key.besideSection === undefined ? whole : `${whole}\n\n${key.besideSection}`;
 }
 
 /** What the parser of a key says that a value has to be. */
@@ -40,16 +57,16 @@ function formOf({ parse, isPath, isList, isOnePerLine }: IniKey<unknown>): strin
 }
 
 /** The entry of a key: meaning, form, default, since when, how a change applies, an example. */
-function entryOf({ section, name, key, form, about, example, restart }: DescribedKey): string {
+function entryOf(described: DescribedKey): string {
+  const { section, name, key, form, about, restart, since, whole } = described;
   const { defaultText } = key;
   const shown = defaultText === '' ? 'empty' : `\`${defaultText}\``;
   const facts = [
     `- Value: ${form}.`,
     `- Default: ${defaultText === undefined ? 'none' : shown}.`,
-    `- A change takes effect ${restart === true ? 'at the next start' : 'at once, by a reload'}.`,
-    `- Since ${sinceVersion(section, name)}.`,
+    `- A change takes effect ${restart ? 'at the next start' : 'at once, by a reload'}.`,
+    `- Since ${since}.`,
   ];
-  const whole = wholeExample(section, name, example);
   return `### \`${name}\` in \`[${section}]\`
 
 ${about}
@@ -70,10 +87,13 @@ function anchorOf({ name, section }: Pick<DescribedKey, 'name' | 'section'>): st
 /** The reference of the ini file. */
 export function iniFilePage(): string {
   const keys = Map.groupBy(describedKeys(), ({ section }) => section);
+  const kinds = new Map(sectionKinds(iniSections).map((kind) => [kind.header, kind.owner]));
   const parts = [...keys].map(([section, those]) => {
+    const about = kinds.get(section)?.about;
+    const introduction = about === undefined ? '' : `${about}\n\n`;
     const links = those.map((one) => `[\`${one.name}\`](#${anchorOf(one)})`).join(' · ');
     const entries = those.map(entryOf).join('\n');
-    return `## \`[${section}]\`\n\n${introductions[section] ?? ''}${links}\n\n${entries}`;
+    return `## \`[${section}]\`\n\n${introduction}${links}\n\n${entries}`;
   });
   return `# The ini file
 
@@ -118,26 +138,3 @@ value removes the field. Values may have ${variableWords}. \`$\${\` is a literal
 loses control characters; a field whose value is empty is not sent.
 `;
 }
-
-const introductions: Readonly<Partial<Record<SectionKind, string>>> = {
-  'disk.<name>':
-    'A folder that the server publishes. Only this file can publish folders; no operation can.\n\n',
-  'proxy.<name>':
-    'An application behind Waymark. It may be in a private network, since only this file names it.\n\n',
-  'redirect.<name>':
-    'A redirect, with one of `to`, `file` and `trailing_slash`. It comes before all other sources; the first one of the file that applies answers. A circle is refused.\n\n',
-  'rewrite.<name>':
-    'The content of another path answers, and the address stays. It comes after redirects and before all content; the first one of the file that matches decides, and a path without content gets 404.\n\n',
-  'access.<name>':
-    'Who may see some paths, whatever source they come from. A visitor must satisfy every section whose paths match.\n\n',
-  'login.<name>': 'A further provider where visitors sign in. It has the keys of `[login]`.\n\n',
-  'log.<name>':
-    'The lines of some paths in the access log. The first section of the file whose path matches decides.\n\n',
-  'headers.<name>': 'Header fields of answers. All other lines of the section are fields.\n\n',
-  'tls.<host>': 'The certificate of one name.\n\n',
-  'engine.<name>': 'An engine of your own for generic pages.\n\n',
-  node: 'Without `central`, a reload applies all of these keys.\n\n',
-  'table.<name>': 'A table whose rows a form shows or changes.\n\n',
-  'event.<name>':
-    'A type of events that applications insert. The name is that of the type, such as `[event.order.shipped]`.\n\n',
-};

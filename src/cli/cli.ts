@@ -166,12 +166,13 @@ function ownTerminal(): Terminal {
     env,
     readConfig: async (file, options = {}) => {
       const { readConfig } = await import('../core/config/read.ts');
+      const { iniSections: sections } = await import('../sections.ts');
       const [cores, hostName] = [availableParallelism(), hostname()];
       const takenNames = async () => {
         const { namesOf } = await import('../core/loader.ts');
         return namesOf((await import('../modules.ts')).modules);
       };
-      return readConfig({ file, env, cores, hostName, takenNames, ...options });
+      return readConfig({ file, sections, env, cores, hostName, takenNames, ...options });
     },
   };
 }

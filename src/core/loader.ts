@@ -83,20 +83,21 @@ export class OpenModules {
       tasks: all.flatMap(({ tasks = [] }) => tasks),
       parts: Object.assign({}, ...all.map(({ parts }) => parts)) as object,
       close: async () => {
-        await Promise.all(all.map((provided) => provided.close?.()));
+        await Promise.all(all.map(async (provided) => provided.close?.()));
       },
     };
   }
 
   /** What this process says of its modules. */
   reports(): readonly ModuleReport[] {
-    return this.#each(({ report }, shared) => report?.(shared) ?? {});
+    return this.#each((module, shared) => module.report?.(shared) ?? {});
   }
 
   /** Closes all modules, each before those that it needs. */
   async close(): Promise<void> {
-    for (const { name, close } of this.#modules.toReversed()) {
-      if (this.#shared.has(name)) await close?.(this.#shared.get(name));
+    for (const module of this.#modules.toReversed()) {
+      const { name } = module;
+      if (this.#shared.has(name)) await module.close?.(this.#shared.get(name));
     }
   }
 

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, suite, test } from 'node:test';
-import { readConfig } from '../../src/core/config/read.ts';
 import { startSite } from '../harness.ts';
 import { httpSource } from '../core/outbound/sources.ts';
 import { oneBrowser, visit, type Tab } from './browser.ts';
 import { heading, signIn } from './console-tab.ts';
+import { readConfig } from '../ini.ts';
 
 const openTab = oneBrowser();
 

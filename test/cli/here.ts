@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { Readable, Writable } from 'node:stream';
 import { run } from '../../src/cli/cli.ts';
-import { readConfig } from '../../src/core/config/read.ts';
 import { namesOf } from '../../src/core/loader.ts';
 import { modules } from '../../src/modules.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import type { Finished } from '../process.ts';
+import { readConfig } from '../ini.ts';
 
 /**
  * Runs `waymark` with arguments to its end in this process, which takes a fraction of the time of

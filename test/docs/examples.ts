@@ -7,13 +7,13 @@ import { Ajv2020 } from 'ajv/dist/2020.js';
 import { jsonSchemas } from '../../docs/reference/schemas.ts';
 import { readPages } from '../../docs/site/build.ts';
 import { problemText } from '../../src/core/config/problem.ts';
-import { readConfig } from '../../src/core/config/read.ts';
 import { temporaryFolder, writeFiles } from '../folder.ts';
 import { freePort } from '../free-port.ts';
 import { startDemo } from '../browser/demo-site.ts';
 import { startSite } from '../harness.ts';
 import { program } from '../process.ts';
 import { project } from '../tidy/sources.ts';
+import { readConfig } from '../ini.ts';
 
 /** A block of code of a page: `info` is what follows its fence. */
 interface Block {

@@ -8,8 +8,6 @@ import { describedKeys } from '../../docs/reference/ini-file.ts';
 import { commandOf } from '../../docs/reference/operations.ts';
 import { generatedReference } from '../../docs/reference/reference.ts';
 import { undescribed } from '../../docs/reference/schema-text.ts';
-import { assembleConfig } from '../../src/core/config/assemble.ts';
-import { parseIni } from '../../src/core/config/parse.ts';
 import { restartNeeded } from '../../src/core/config/restart.ts';
 import { statusOf } from '../../src/core/http/reply.ts';
 import { knownEventTypes } from '../../src/core/log/events/event-types.ts';
@@ -25,6 +23,7 @@ import { ruleSchema } from '../../src/modules/rules/operations/rule-schema.ts';
 import { hookSchema } from '../../src/modules/webhooks/operations/hook-schema.ts';
 import { startSite } from '../harness.ts';
 import { project } from '../tidy/sources.ts';
+import { assembleConfig, parseIni } from '../ini.ts';
 
 const reference = await generatedReference();
 const commands = await documentedCommands();
@@ -78,7 +77,9 @@ suite('the reference', () => {
   });
 
   test('says of each ini key whether a change needs a restart, as the server does', () => {
-    for (const { section, name, example, restart } of describedKeys()) {
+    // A test of custom modules does it for those, which have to be there.
+    const fixed = describedKeys().filter(({ section }) => section !== 'module.<name>');
+    for (const { section, name, example, restart } of fixed) {
       const header = `[${titleOf(section)}]`;
       const others = Object.entries(settingsInUse[section] ?? {}).filter(([key]) => key !== name);
       const lines = [header, ...others.map(([key, value]) => `${key} = ${value}`)];
@@ -205,7 +206,7 @@ suite('the reference', () => {
   test('has the header fields that the code names, and no others', () => {
     // The fields of src/modules/cluster are those of messages in NATS.
     const files = globSync('src/**/*.ts', { cwd: project, exclude: ['src/modules/cluster/**'] });
-    const sources = files.map(textOf);
+    const sources = files.map((path) => textOf(path).replaceAll(/example: '.*'/g, ''));
     // A field has a dash and capitals, or is one of the words that HTTP has without a dash.
     const inCode =
       /'([A-Z][A-Za-z]*(?:-[A-Z][A-Za-z]*)+|Age|Allow|Date|ETag|Location|Vary|Via)'|'(webhook-[a-z]+)'/g;
@@ -286,11 +287,5 @@ function titleOf(section: string): string {
 function configOf(text: string) {
   const ini = parseIni(text, { env: {} });
   const file = { file: '/w/server.ini', folder: '/w' };
-  const none = {
-    eventSchemas: new Map(),
-    definitions: new Map(),
-    mountFiles: new Map(),
-    redirectTexts: new Map(),
-  };
-  return assembleConfig(ini, { ...file, cores: 4, hostName: 'here', ...none });
+  return assembleConfig(ini, { ...file, cores: 4, hostName: 'here' });
 }

@@ -3,7 +3,6 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { connectionsMax } from '../../src/core/config/limits.ts';
-import { sections } from '../../src/core/config/schema.ts';
 import {
   requestsHeldBytesMax,
   requestsHeldPerAddressBytesMax,
@@ -80,6 +79,7 @@ import { liveReadersMax, liveRowsMax } from '../../src/modules/status/live-acces
 import { stateReadersMax } from '../../src/modules/status/state-watcher.ts';
 import { anonymousWritesPerMinuteMax } from '../../src/modules/tables/rows/anonymous-writes.ts';
 import { project } from './sources.ts';
+import { sections } from '../ini.ts';
 
 const count = (value: number): string => value.toLocaleString('en-US');
 const size = (bytes: number): string => sizeText(bytes).replace(/(?<=\d)(?=[A-Z])/, ' ');
@@ -90,7 +90,7 @@ const bytesPerSecond = `${leastRate.bytesPerSecond} bytes`;
 /** The figures of each limit in the code, which the page of limits has to name. */
 const figures: Readonly<Record<LimitName, readonly string[]>> = {
   connections: [count(connectionsMax), count(reservedDescriptors)],
-  connections_per_address: [count(Number(sections.server.connections_per_address.defaultText))],
+  connections_per_address: [count(Number(sections.server?.connections_per_address?.defaultText))],
   open_files: [],
   handshake_time: [seconds(tlsHandshakeTimeoutMs)],
   header_time: [seconds(headersTimeoutMs)],

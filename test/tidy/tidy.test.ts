@@ -34,13 +34,13 @@ const layers: readonly (readonly string[])[] = [
   ['core/loader.ts'],
   ['core/custom'],
   ['modules'],
-  ['modules.ts'],
+  ['modules.ts', 'sections.ts'],
   ['cli'],
   ['main.ts'],
 ];
 
 /** How many imports still run from the core to a module. The number only falls. */
-const coreToModulesMax = 148;
+const coreToModulesMax = 120;
 
 /** How many imports still run from a room of the core to one above it. The number only falls. */
 const backUpMax = 16;
@@ -65,6 +65,7 @@ const mutualModules = [
 const stillUp = [
   'src/core/server/listening/listener.ts imports src/cli/serve/inherited-sockets.ts',
   'src/core/server/server.ts imports src/cli/serve/inherited-sockets.ts',
+  'src/modules/convert/conversion.ts imports src/sections.ts',
   'src/modules/status/log-command.ts imports src/modules.ts',
 ];
 

@@ -1,4 +1,4 @@
-import { parseJson } from '../../core/values/json/parse.ts';
+import { parseDistinct } from '../../core/values/json/parse.ts';
 import { readFile } from 'node:fs/promises';
 import { text } from 'node:stream/consumers';
 import { Option, type Command } from 'commander';
@@ -137,7 +137,7 @@ function optionOf(field: string, { description, value, isNumber, values }: Input
 export function parseObject(json: string, what: string): JsonObject {
   let value: unknown;
   try {
-    value = parseJson(json);
+    value = parseDistinct(json);
   } catch (error) {
     const reason = error instanceof Error ? error.message : String(error);
     throw new UsageError(`${what} is not JSON: ${reason}`);

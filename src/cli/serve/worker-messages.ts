@@ -1,5 +1,6 @@
 import { deserialize, serialize } from 'node:v8';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
+import type { IniSection } from '../../core/config/ini-section.ts';
 import type { Taken, TokenOrder } from '../../core/fair/token-buckets.ts';
 import type { ProcessState } from '../../core/background/tasks.ts';
 import { isCidr, parseCidr } from '../../core/values/network/cidr.ts';
@@ -101,14 +102,29 @@ export interface TokensFromLeader {
 /** A serialized value for another process of the same version. */
 type Serialized<T> = string & { readonly value?: T };
 
-/** Serializes a configuration, or the result of reading one. */
-export function serializeConfig<T>(value: T): Serialized<T> {
-  return serialize(plain(value)).toString('base64');
+/**
+ * Serializes a configuration, or the result of reading one, without its sections: each process has
+ * those of its own modules.
+ */
+export function serializeConfig<T extends Config | ConfigResult>(value: T): Serialized<T> {
+  return serialize(plain(withSections(value, []))).toString('base64');
 }
 
-/** Restores a serialized value, frozen as the original. */
-export function deserializeConfig<T>(text: Serialized<T>): T {
-  return revived(deserialize(Buffer.from(text, 'base64'))) as T;
+/** Restores a serialized value, frozen as the original, with the sections of this process. */
+export function deserializeConfig<T extends Config | ConfigResult>(
+  text: Serialized<T>,
+  sections: readonly IniSection[],
+): T {
+  const value = revived(deserialize(Buffer.from(text, 'base64'))) as T;
+  return withSections(value, sections);
+}
+
+function withSections<T extends Config | ConfigResult>(
+  value: T,
+  sections: readonly IniSection[],
+): T {
+  if ('config' in value) return { ...value, config: withSections(value.config, sections) };
+  return 'ok' in value ? value : (Object.freeze({ ...value, sections }) as T);
 }
 
 /**

@@ -31,6 +31,11 @@ export type ListenAddress =
     }
   | { readonly kind: 'unix'; readonly path: string };
 
+/** Whether TLS is spoken at an address. */
+export function isTls(listen: ListenAddress): boolean {
+  return listen.kind === 'tcp' && listen.scheme === 'https';
+}
+
 const hostName = /^(?=.{1,253}$)[a-z0-9_](?:[a-z0-9_-]{0,62})(?:\.[a-z0-9_][a-z0-9_-]{0,62})*$/i;
 const endsInNumber = /(?:^|\.)(?:\d+|0x[0-9a-f]*)$/i;
 

@@ -1,26 +1,13 @@
-import { originRank } from '../values/network/origin-pattern.ts';
-import { resolve } from 'node:path';
-import type { ListenAddress } from './addresses.ts';
-import type { JsonObject } from '../values/json/json.ts';
-import type {
-  Certificate,
-  Config,
-  DiskMount,
-  EventTypeConfig,
-  ProxyConfig,
-  TableConfig,
-} from './config.ts';
 import { atOnce, type Steps } from '../fair/turns.ts';
+import type { Config } from './config.ts';
+import { configFieldName, resolvedPath, type Keys } from './ini-key.ts';
 import {
-  configFieldName,
-  resolvedPath,
-  type FieldsOf,
-  type Keys,
-  type ValuesOf,
-} from './ini-key.ts';
-import type { ParsedIni, ParsedSection } from './parse.ts';
-import { noMountFiles, type MountFiles } from '../../modules/redirects/mount-files.ts';
-import { acmeKeys, sections, tlsKeys, type SectionFields, type SectionKind } from './schema.ts';
+  type IniSection,
+  type ParsedIni,
+  type ParsedSection,
+  sectionKinds,
+  type SectionKind,
+} from './ini-section.ts';
 
 /** The input of a configuration besides the text of its ini file. */
 interface Inputs {
@@ -36,15 +23,11 @@ interface Inputs {
   readonly cores: number;
   /** The default of `[node] name`. */
   readonly hostName: string;
-  /** The schemas of event types by their names. */
-  readonly eventSchemas: ReadonlyMap<string, JsonObject>;
-  /** The definition of each table by its name. */
-  readonly definitions: ReadonlyMap<string, TableConfig['definition']>;
-  /** The files beside those of each mount, by the name of the mount. */
-  readonly mountFiles: ReadonlyMap<string, MountFiles>;
-  /** The texts of the files of redirects, by the name of their section. */
-  readonly redirectTexts: ReadonlyMap<string, string>;
+  /** What `read` of its kind has found for a section. */
+  readonly contents: ReadonlyMap<ParsedSection, object>;
 }
+
+type Members = Record<string, unknown>;
 
 /** Makes the frozen configuration of an ini text that has no problems. */
 export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
@@ -53,214 +36,106 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
 
 /** The steps of assembleConfig: one for each section. */
 export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
-  const { file, folder, hostName } = inputs;
-  const { auth } = ini;
-  const config = {
-    file,
-    includedFiles: inputs.includedFiles ?? [],
-    privatePaths: inputs.privatePaths ?? [],
-    variables: ini.variables,
-    server: serverOf(ini, inputs),
-    tls: tlsOf(ini, folder),
-    disk: mountsOf(ini, inputs),
-    proxies: proxiesOf(ini, folder),
-    headers: yield* eachOf(ini.headerRules, ({ keys, fields }) => ({
-      name: keys.name,
-      ...fieldsOf('headers.<name>', keys, folder),
-      fields: fields.fields,
-    })),
-    redirects: yield* eachOf(ini.redirects, (section) => ({
-      name: section.name,
-      ...fieldsOf('redirect.<name>', section, folder),
-      status: Number(section.values.status),
-      fileText: inputs.redirectTexts.get(section.name),
-    })),
-    rewrites: ini.rewrites.map(({ name, values: { origin, match = '', to = '' } }) => {
-      return { name, origin, match, to };
-    }),
-    access: yield* eachOf(ini.access, (section) => ({
-      name: section.name,
-      ...fieldsOf('access.<name>', section, folder),
-    })),
-    rates: ini.rates.flatMap((section) => {
-      const { rate, ...fields } = fieldsOf('rate.<name>', section, folder);
-      return rate === undefined ? [] : [{ name: section.name, ...fields, rate }];
-    }),
-    login: fieldsOf('login', ini.login, folder),
-    logins: ini.logins.map((section) => ({
-      name: section.name,
-      ...fieldsOf('login.<name>', section, folder),
-    })),
-    fetch: fieldsOf('fetch', ini.fetch, folder),
-    auth: {
-      ...fieldsOf('auth', auth, folder),
-      anonymous: unique(auth.values.anonymous),
-      corsOrigins: unique(auth.values.cors_origins),
-    },
-    engines: ini.engines.map((section) => ({
-      name: section.name,
-      ...fieldsOf('engine.<name>', section, folder),
-    })),
-    tables: ini.tables.flatMap((section) => tableOf(section, inputs)),
-    eventTypes: ini.eventTypes.map((section) => eventTypeOf(section, inputs)),
-    webhook: fieldsOf('webhook', ini.webhook, folder),
-    node: { ...fieldsOf('node', ini.node, folder), name: ini.node.values.name ?? hostName },
-    cluster: fieldsOf('cluster', ini.cluster, folder),
-    asset: fieldsOf('asset', ini.asset, folder),
-    geo: fieldsOf('geo', ini.geo, folder),
-    review: fieldsOf('review', ini.review, folder),
-    mcp: fieldsOf('mcp', ini.mcp, folder),
-    stats: fieldsOf('stats', ini.stats, folder),
-    log: logOf(ini, folder),
-    telemetry: fieldsOf('telemetry', ini.telemetry, folder),
-    modules: [],
-  };
-  return yield* frozenConfig(config);
-}
-
-/** Makes something of each section. */
-function* eachOf<S, T>(parsed: readonly S[], make: (section: S) => T): Steps<readonly T[]> {
-  const made: T[] = [];
-  for (const section of parsed) {
-    yield;
-    made.push(make(section));
-  }
-  return made;
-}
-
-/** Freezes a configuration, one section after the other. */
-function* frozenConfig(config: Config): Steps<Config> {
-  for (const member of Object.values(config)) {
-    for (const section of Array.isArray(member) ? member : [member]) {
-      yield;
-      frozen(section);
+  const { file, includedFiles = [], privatePaths = [] } = inputs;
+  let config: Members = { file, includedFiles, privatePaths, variables: ini.variables };
+  const kinds = sectionKinds(ini.sections);
+  for (const kind of kinds.filter(({ tail }) => tail === undefined)) {
+    for (const part of kind.parts) {
+      if (part.place === undefined) continue;
+      const isOwner = part === kind.owner;
+      const keys = isOwner ? keysBeside(kind) : part.keys;
+      const members = isOwner ? lineMembers(kind, kinds, ini) : () => ({});
+      const made: object[] = [];
+      for (const section of ini.all(part)) {
+        yield;
+        const name = kind.isNamed ? { name: section.name } : {};
+        const fields = { ...name, ...fieldsOf(keys, section, inputs.folder), ...members(section) };
+        const settings = settingsOf(part, fields, { ini, section, inputs });
+        if (settings !== undefined) made.push(settings);
+      }
+      const { order } = part;
+      const inOrder = order === undefined ? made : made.toSorted(order);
+      config = withSettings(config, part.place, kind.isNamed ? inOrder : made[0]);
     }
   }
-  return frozen(config);
+  config = { ...config, sections: ini.sections };
+  yield* freezeMembers(config);
+  return Object.freeze(config) as unknown as Config;
 }
 
-function tlsOf({ tls, hosts }: ParsedIni, folder: string): Config['tls'] {
-  return {
-    certificates: [tls, ...hosts].flatMap((section) => certificateOf(section, folder)),
-    acme: {
-      hosts: hosts.filter(({ values }) => values.acme).map(({ name }) => name),
-      ...fieldsOfKeys(acmeKeys, tls.values, folder),
-    },
-    ...fieldsOfKeys(tlsKeys, tls.values, folder),
-  };
+/** The keys of the owner of a header, and those that have no place of their own. */
+function keysBeside({ owner, parts }: SectionKind): Keys {
+  const beside = parts.filter((part) => part === owner || part.place === undefined);
+  return Object.assign({}, ...beside.map(({ keys }) => keys)) as Keys;
 }
 
-/** The values of a section by their names in the configuration, with absolute paths. */
-function fieldsOf<K extends SectionKind>(
-  kind: K,
-  { values }: ParsedSection<K>,
-  folder: string,
-): SectionFields<K> {
-  const keys: Keys = sections[kind];
-  return fieldsOfKeys(keys, values, folder) as SectionFields<K>;
+/** The header fields of a section: those of its own lines, and of the sections for its fields. */
+function lineMembers(
+  { owner, prefix }: SectionKind,
+  kinds: readonly SectionKind[],
+  ini: ParsedIni,
+): (section: ParsedSection) => Members {
+  const own = owner.lines?.member;
+  const others = kinds.flatMap(({ owner: part, prefix: whose, tail }) => {
+    if (whose !== prefix || tail === undefined || part.lines === undefined) return [];
+    const byName = new Map(ini.all(part).map(({ name, fields }) => [name, fields]));
+    return [[part.lines.member, byName] as const];
+  });
+  return ({ name, fields }) => ({
+    ...(own !== undefined && { [own]: fields }),
+    ...Object.fromEntries(others.map(([member, byName]) => [member, byName.get(name) ?? []])),
+  });
 }
 
-function fieldsOfKeys<S extends Keys>(keys: S, values: ValuesOf<S>, folder: string): FieldsOf<S> {
+function settingsOf(
+  { settings }: IniSection,
+  fields: Members,
+  { ini, section, inputs }: { ini: ParsedIni; section: ParsedSection; inputs: Inputs },
+): object | undefined {
+  const { folder, cores, hostName, contents } = inputs;
+  const content = { ...contents.get(section) };
+  if (settings === undefined) return { ...fields, ...content };
+  return settings(fields, { ini, folder, cores, hostName, content });
+}
+
+/** The values of keys by their names in the configuration, with absolute paths. */
+function fieldsOf(keys: Keys, { values }: ParsedSection, folder: string): Members {
   const fields = Object.entries(keys).map(([name, key]) => {
     const value = values[name];
     const isPath = key.isPath === true && typeof value === 'string';
     return [configFieldName(name, key), isPath ? resolvedPath(folder, value) : value] as const;
   });
-  // The schema gives the names, and each value comes from the parser of its key.
-  return Object.fromEntries(fields) as FieldsOf<S>;
+  return Object.fromEntries(fields);
 }
 
-function serverOf({ server }: ParsedIni, { folder, cores }: Inputs): Config['server'] {
-  const { listen, base, workers } = server.values;
-  return {
-    ...fieldsOf('server', server, folder),
-    listen: listen.map((one) => listenOf(one, folder)),
-    base: base ?? '',
-    workers: workers === 'auto' ? Math.max(1, cores) : workers,
-  };
+/** What a configuration has at the place of a section, such as `tls.acme`. */
+export function settingsAt(config: object, place: string): object {
+  return place
+    .split('.')
+    .reduce((value, name) => Object(Reflect.get(value, name)) as object, config);
 }
 
-function logOf({ log, pathLogs }: ParsedIni, folder: string): Config['log'] {
-  const paths = pathLogs.map((section) => ({
-    name: section.name,
-    ...fieldsOf('log.<name>', section, folder),
-  }));
-  return { ...fieldsOf('log', log, folder), paths };
+/** A configuration with another value at the place of a section. */
+export function withSettings<T extends object>(config: T, place: string, value: unknown): T {
+  const [first = '', ...rest] = place.split('.');
+  if (rest.length === 0) return { ...config, [first]: value };
+  return { ...config, [first]: withSettings(settingsAt(config, first), rest.join('.'), value) };
 }
 
-function listenOf(listen: ListenAddress, folder: string): ListenAddress {
-  return listen.kind === 'unix' ? { kind: 'unix', path: resolve(folder, listen.path) } : listen;
-}
-
-function certificateOf(
-  { name, values }: ParsedSection<'tls' | 'tls.<host>'>,
-  folder: string,
-): readonly Certificate[] {
-  const { cert, key } = values;
-  if (cert === undefined || key === undefined) return [];
-  const host = name === '' ? undefined : name;
-  return [{ host, certFile: resolve(folder, cert), keyFile: resolve(folder, key) }];
-}
-
-function mountsOf(
-  { disk, headers }: ParsedIni,
-  { folder, mountFiles }: Inputs,
-): readonly DiskMount[] {
-  const fields = new Map(headers.map((section) => [section.name, section.fields]));
-  const mounts = disk.map((section) => ({
-    name: section.name,
-    ...fieldsOf('disk.<name>', section, folder),
-    headers: fields.get(section.name) ?? [],
-    ...(mountFiles.get(section.name) ?? noMountFiles),
-  }));
-  return mounts.toSorted(
-    (one, other) =>
-      originRank(other.origin) - originRank(one.origin) || other.path.length - one.path.length,
-  );
-}
-
-function proxiesOf(
-  { proxies, proxyRequestHeaders, proxyHeaders }: ParsedIni,
-  folder: string,
-): readonly ProxyConfig[] {
-  const sent = new Map(proxyRequestHeaders.map((section) => [section.name, section.fields]));
-  const answered = new Map(proxyHeaders.map((section) => [section.name, section.fields]));
-  return proxies.map((section) => ({
-    name: section.name,
-    ...fieldsOf('proxy.<name>', section, folder),
-    requestHeaders: sent.get(section.name) ?? [],
-    headers: answered.get(section.name) ?? [],
-  }));
-}
-
-function tableOf(
-  section: ParsedSection<'table.<name>'>,
-  { folder, definitions }: Inputs,
-): readonly TableConfig[] {
-  const { name } = section;
-  const definition = definitions.get(name);
-  if (definition === undefined) return [];
-  return [{ name, definition, ...fieldsOf('table.<name>', section, folder) }];
-}
-
-function eventTypeOf(
-  section: ParsedSection<'event.<name>'>,
-  { folder, eventSchemas }: Inputs,
-): EventTypeConfig {
-  const { name } = section;
-  const schema = eventSchemas.get(name) ?? { type: 'object' };
-  return { name, schema, ...fieldsOf('event.<name>', section, folder) };
-}
-
-function unique<T>(values: readonly T[]): readonly T[] {
-  return [...new Set(values)];
+/** Freezes a configuration, one section after the other. */
+function* freezeMembers(config: Members): Steps<void> {
+  for (const member of Object.values(config)) {
+    for (const section of Array.isArray(member) ? member : [member]) {
+      yield;
+      freeze(section);
+    }
+    freeze(member);
+  }
 }
 
 /** Freezes a value and everything in it. The recursion is bounded: JSON has jsonDepthMax levels. */
-function frozen<T>(value: T): T {
-  if (typeof value === 'object' && value !== null && !Object.isFrozen(value)) {
-    Object.freeze(value);
-    for (const member of Object.values(value)) frozen(member);
-  }
-  return value;
+function freeze(value: unknown): void {
+  if (typeof value !== 'object' || value === null || Object.isFrozen(value)) return;
+  Object.freeze(value);
+  for (const member of Object.values(value)) freeze(member);
 }

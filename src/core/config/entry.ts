@@ -1,6 +1,4 @@
 import { withoutUsers } from '../values/url-user.ts';
-import { addedFieldName, fieldValue } from './headers.ts';
-import { customHeadersMax } from './limits.ts';
 import { placeOf } from './include.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import type { Entry } from './scan.ts';
@@ -35,48 +33,6 @@ export function duplicateMessage(
   const hint = isList ? `; write ${quoted(`${key}[]`)} for several values` : '';
   // Only the lines of one file make a section.
   return `line ${placeOf(earlierLine).line} already sets ${quoted(key)}${hint}`;
-}
-
-/** `[disk.<name>.headers]`: name, value, name, value … */
-export interface ParsedHeaders {
-  readonly name: string;
-  readonly line: number;
-  readonly fields: readonly string[];
-}
-
-/** Parses the lines of a `[disk.<name>.headers]`; `name[]` adds a field several times. */
-export function parseHeaders(
-  section: { readonly name: string; readonly line: number; readonly entries: readonly Entry[] },
-  { env, problems }: { readonly env: Environment; readonly problems: LineProblem[] },
-): ParsedHeaders {
-  const { name, line, entries } = section;
-  const fields: string[] = [];
-  const seen = new Map<string, number>();
-  for (const entry of entries) {
-    const lowerCase = entry.key.toLowerCase();
-    const parsed = parseField(entry, seen.get(lowerCase), env);
-    if ('value' in parsed) fields.push(entry.key, parsed.value);
-    else problems.push({ line: entry.line, message: parsed.refused });
-    if (!seen.has(lowerCase)) seen.set(lowerCase, entry.line);
-  }
-  if (fields.length / 2 > customHeadersMax) {
-    const message = `[disk.${name}.headers] has more than ${customHeadersMax} fields: remove some`;
-    problems.push({ line, message });
-  }
-  return { name, line, fields };
-}
-
-function parseField(
-  entry: Entry,
-  earlierLine: number | undefined,
-  env: Environment,
-): { readonly value: string } | { readonly refused: string } {
-  const name = addedFieldName(entry.key);
-  if ('refused' in name) return { refused: `${quoted(entry.key)}: ${name.refused}` };
-  if (earlierLine !== undefined && !entry.repeated) {
-    return { refused: duplicateMessage(entry.key, { earlierLine, isList: true }) };
-  }
-  return parseEntry(entry, fieldValue, env);
 }
 
 const variableName = /^[A-Za-z_]\w{0,63}$/;

@@ -17,8 +17,23 @@ export interface IniKey<T, Field extends string = string> extends KeyOptions<unk
   readonly isOnePerLine?: true;
 }
 
-/** The optional parts of a key; `Item` is the type of its value, or of an item of its list. */
+/**
+ * The parts of a key besides its parser and default; `Item` is the type of its value, or of an item
+ * of its list.
+ */
 interface KeyOptions<Item, Field extends string> {
+  /** What the reference says about it: one or two sentences. */
+  readonly about: string;
+  /** A value in the reference, which a test validates. */
+  readonly example: string;
+  /** The other lines that its example needs; an empty text takes one of the section's away. */
+  readonly beside?: ExampleLines;
+  /** The text of another section that its example needs. */
+  readonly besideSection?: string;
+  /** The version that brought it, if its section is older. */
+  readonly since?: string;
+  /** Whether a change needs a restart; otherwise a reload applies it. */
+  readonly restart?: true;
   /** Its name in the configuration, if that is not the key in camel case. */
   readonly field?: Field | undefined;
   /**
@@ -26,6 +41,12 @@ interface KeyOptions<Item, Field extends string> {
    * relative paths.
    */
   readonly isPath?: true;
+  /** Checks the file or folder at its absolute path; `refused` says what is wrong with it. */
+  readonly checkPath?: (path: string) => Promise<object | undefined>;
+  /** Whether the files of its folder are published; it may hold no private file. */
+  readonly isPublished?: true;
+  /** Whether it brings a certificate, in place of the files of its section. */
+  readonly bringsCertificate?: true;
   /** What the file or folder at its path holds, which no mount may serve: `a private key`. */
   readonly holds?: string;
   /** Whether a file with this text holds nothing of that; by default, none does. */
@@ -35,6 +56,9 @@ interface KeyOptions<Item, Field extends string> {
   /** The ini text of a value; by default texts and numbers as they are, and `yes` or `no`. */
   write?(value: Item): string;
 }
+
+/** Keys by name with their values, as lines of a section; a key with a list has several lines. */
+export type ExampleLines = Readonly<Record<string, string | readonly string[]>>;
 
 /** The keys of a section by name. */
 export type Keys = Readonly<Record<string, IniKey<unknown>>>;
@@ -53,20 +77,6 @@ type FieldName<K extends string, D> =
 type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : S;
-
-/** A section with typed values. An absent key has its default, and so has an invalid one. */
-export interface ParsedKeys<S> {
-  readonly name: string;
-  /** Line of the header; 0 if the ini text does not have the section. */
-  readonly line: number;
-  readonly values: ValuesOf<S>;
-  /** Lines of the valid keys, several for a repeated `key[]`. */
-  readonly lines: ReadonlyMap<string, readonly number[]>;
-  /** Whether all of its lines are valid. */
-  readonly isValid: boolean;
-  /** The files that its keys name and that no mount may serve. */
-  readonly heldFiles: readonly HeldFile[];
-}
 
 /** A file or folder that a key names, and what it holds. */
 export interface HeldFile {
@@ -90,7 +100,7 @@ export function configFieldName(key: string, { field }: Pick<IniKey<unknown>, 'f
 export function single<T, const Field extends string>(
   parse: ValueParser<T>,
   defaultText: string,
-  options: KeyOptions<T, Field> = {},
+  options: KeyOptions<T, Field>,
 ): IniKey<T, Field> {
   return { ...options, parse: unlessEmpty(parse, defaultText), defaultText, isList: false };
 }
@@ -98,7 +108,7 @@ export function single<T, const Field extends string>(
 /** A key that may be absent or empty, which means the same. */
 export function optional<T, const Field extends string>(
   parse: ValueParser<T>,
-  options: KeyOptions<T, Field> = {},
+  options: KeyOptions<T, Field>,
 ): IniKey<T | undefined, Field> {
   return {
     ...options,
@@ -112,7 +122,7 @@ export function optional<T, const Field extends string>(
 export function repeated<T, const Field extends string>(
   parse: ValueParser<T>,
   defaultText: string,
-  options: KeyOptions<T, Field> = {},
+  options: KeyOptions<T, Field>,
 ): IniKey<readonly T[], Field> {
   const each = unlessEmpty(parse, defaultText);
   return {
@@ -128,8 +138,12 @@ export function repeated<T, const Field extends string>(
 }
 
 /** A key with any number of values, also none, each on a line of its own as `key[]`. */
-export function repeatedIfAny<T>(parse: ValueParser<T>): IniKey<readonly T[]> {
+export function repeatedIfAny<T, const Field extends string>(
+  parse: ValueParser<T>,
+  options: KeyOptions<T, Field>,
+): IniKey<readonly T[], Field> {
   return {
+    ...options,
     parse: (text) => {
       if (text === '') return { value: [] };
       const parsed = parse(text);
@@ -145,7 +159,7 @@ export function repeatedIfAny<T>(parse: ValueParser<T>): IniKey<readonly T[]> {
 export function list<T, const Field extends string>(
   parse: ValueParser<T>,
   defaultText: string,
-  options: KeyOptions<T, Field> = {},
+  options: KeyOptions<T, Field>,
 ): IniKey<readonly T[], Field> {
   return { ...options, parse: (text) => parseItems(text, parse), defaultText, isList: true };
 }
@@ -175,13 +189,4 @@ function parseItems<T>(text: string, parse: ValueParser<T>): Parsed<readonly T[]
     values.push(parsed.value);
   }
   return { value: values };
-}
-
-/** What the reference says about a key of the ini file besides its parser and default. */
-export interface KeyText {
-  /** One or two sentences. */
-  readonly about: string;
-  readonly example: string;
-  /** Whether a change needs a restart; otherwise a reload applies it. */
-  readonly restart?: true;
 }

@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url';
 import type { Keys } from './ini-key.ts';
 
 /** The default export of a module's file, as far as every module has it. */
-export interface ImportedModule {
+interface ImportedModule {
   readonly keys: Keys;
   /** The default export itself. */
   readonly module: object;

@@ -1,85 +1,25 @@
 import { dirname } from 'node:path';
-import { lineNumber, lineWords, placeOf, type IncludedFile } from './include.ts';
-import {
-  parseEntry,
-  parseHeaders,
-  parseVariables,
-  duplicateMessage,
-  type ParsedHeaders,
-} from './entry.ts';
-import {
-  defaultValue,
-  type HeldFile,
-  type IniKey,
-  type Keys,
-  type ParsedKeys,
-  type ValuesOf,
-  resolvedPath,
-} from './ini-key.ts';
 import { atOnce, type Steps } from '../fair/turns.ts';
-import { isUrl } from './addresses.ts';
 import { nearestName } from '../values/nearest.ts';
+import { isUrl } from './addresses.ts';
+import { duplicateMessage, parseEntry, parseVariables } from './entry.ts';
+import { foreignKey } from './foreign-words.ts';
+import { lineNumber, lineWords, placeOf, type IncludedFile } from './include.ts';
+import { defaultValue, type HeldFile, type IniKey, type Keys, resolvedPath } from './ini-key.ts';
+import {
+  type IniSection,
+  type ParsedIni,
+  type ParsedSection,
+  sectionKinds,
+  type SectionKind,
+} from './ini-section.ts';
 import { quoted, type LineProblem } from './problem.ts';
 import { scanSteps, type Entry, type ScannedIni, type ScannedSection } from './scan.ts';
-import {
-  parseRequestHeaders,
-  parseResponseHeaders,
-  type ParsedTemplates,
-} from '../../modules/headers/header-lines.ts';
-import { foreignKey } from './foreign-words.ts';
-import { headersKeys, type ParsedHeaderRule } from '../../modules/headers/section.ts';
-import { isModuleSection } from './module-sections.ts';
-import { sections, type SectionKind, type Sections } from './schema.ts';
-import { identifySection, type SectionIdentity } from './section.ts';
-import type { Environment, Variables } from './variables.ts';
+import { identifySection } from './section.ts';
+import type { Environment } from './variables.ts';
 
-/** A section of one kind. */
-export type ParsedSection<K extends SectionKind> = ParsedKeys<Sections[K]>;
-
-/** An ini text with typed values, and the problems of its lines. */
-export interface ParsedIni {
-  /** The names of `[variables]` with their values. */
-  readonly variables: Variables;
-  readonly server: ParsedSection<'server'>;
-  readonly tls: ParsedSection<'tls'>;
-  readonly hosts: readonly ParsedSection<'tls.<host>'>[];
-  readonly disk: readonly ParsedSection<'disk.<name>'>[];
-  readonly headers: readonly ParsedHeaders[];
-  readonly proxies: readonly ParsedSection<'proxy.<name>'>[];
-  /** `[proxy.<name>.request_headers]` */
-  readonly proxyRequestHeaders: readonly ParsedTemplates[];
-  /** `[proxy.<name>.headers]` */
-  readonly proxyHeaders: readonly ParsedTemplates[];
-  readonly headerRules: readonly ParsedHeaderRule[];
-  readonly redirects: readonly ParsedSection<'redirect.<name>'>[];
-  readonly rewrites: readonly ParsedSection<'rewrite.<name>'>[];
-  readonly access: readonly ParsedSection<'access.<name>'>[];
-  readonly rates: readonly ParsedSection<'rate.<name>'>[];
-  readonly login: ParsedSection<'login'>;
-  readonly logins: readonly ParsedSection<'login.<name>'>[];
-  readonly fetch: ParsedSection<'fetch'>;
-  readonly auth: ParsedSection<'auth'>;
-  readonly engines: readonly ParsedSection<'engine.<name>'>[];
-  readonly tables: readonly ParsedSection<'table.<name>'>[];
-  readonly eventTypes: readonly ParsedSection<'event.<name>'>[];
-  readonly webhook: ParsedSection<'webhook'>;
-  readonly node: ParsedSection<'node'>;
-  readonly cluster: ParsedSection<'cluster'>;
-  readonly asset: ParsedSection<'asset'>;
-  readonly geo: ParsedSection<'geo'>;
-  readonly review: ParsedSection<'review'>;
-  readonly mcp: ParsedSection<'mcp'>;
-  readonly stats: ParsedSection<'stats'>;
-  readonly log: ParsedSection<'log'>;
-  readonly pathLogs: readonly ParsedSection<'log.<name>'>[];
-  readonly telemetry: ParsedSection<'telemetry'>;
-  /** The included files, as problems name them. */
-  readonly includedFiles: readonly string[];
-  /** All problems, in the order of the lines. */
-  readonly problems: readonly LineProblem[];
-}
-
-interface IdentifiedSection extends SectionIdentity {
+interface IdentifiedSection {
+  readonly name: string;
   /** As lineNumber makes it; so are the lines of the entries. */
   readonly line: number;
   /** The folder of the included file that has the section. */
@@ -90,6 +30,7 @@ interface IdentifiedSection extends SectionIdentity {
 interface ParseContext {
   readonly env: Environment;
   readonly problems: LineProblem[];
+  readonly kinds: readonly SectionKind[];
 }
 
 /**
@@ -103,75 +44,49 @@ export function parseIni(text: string, given: ParseInput): ParsedIni {
 
 interface ParseInput {
   readonly env: Environment;
+  /** The sections that the text may have. */
+  readonly sections: readonly IniSection[];
   readonly included?: readonly IncludedFile[];
 }
 
 /** The steps of parseIni: one for each section, since there may be many thousands. */
-export function* parseSteps(text: string, { env, included = [] }: ParseInput): Steps<ParsedIni> {
+export function* parseSteps(
+  text: string,
+  { env, sections, included = [] }: ParseInput,
+): Steps<ParsedIni> {
   const scanned = yield* scanFiles(text, included);
-  const problems: LineProblem[] = [...scanned.problems, ...scanned.outside.map(outsideProblem)];
-  const identified = yield* identifyAll(scanned.sections, { included, problems });
-  const byKind = Map.groupBy(identified, ({ kind }) => kind);
-  const named = (byKind.get('variables') ?? []).flatMap(({ entries }) => entries);
+  const kinds = sectionKinds(sections);
+  const outside = scanned.outside.map((entry) => outsideProblem(entry, kinds));
+  const problems: LineProblem[] = [...scanned.problems, ...outside];
+  const identified = yield* identifyAll(scanned.sections, { kinds, included, problems });
+  const named = (identified.get('variables') ?? []).flatMap(({ entries }) => entries);
   const variables = parseVariables(named, { env, problems });
-  const within = { env: { ...variables, ...env }, problems };
-  function* each<T>(
-    kind: SectionIdentity['kind'],
-    parse: (section: IdentifiedSection) => T,
-  ): Steps<readonly T[]> {
-    const parsed: T[] = [];
-    for (const section of byKind.get(kind) ?? []) {
+  const context = { env: { ...variables, ...env }, problems, kinds };
+  const parsed = new Map<string, readonly ParsedSection[]>();
+  for (const kind of kinds) {
+    const own: ParsedSection[] = [];
+    const none = kind.isNamed ? [] : [{ name: '', line: 0, entries: [] }];
+    for (const section of identified.get(kind.header) ?? none) {
       yield;
-      parsed.push(parse(section));
+      own.push(parseSection(kind, section, context));
     }
-    return parsed;
+    parsed.set(kind.header, own);
   }
-  const all = <K extends SectionKind>(kind: K): Steps<readonly ParsedSection<K>[]> =>
-    each(kind, (section) => parseSection(kind, section, within));
-  const one = <K extends SectionKind>(kind: K): ParsedSection<K> => {
-    const [section = { kind, name: '', line: 0, entries: [] }] = byKind.get(kind) ?? [];
-    return parseSection(kind, section, within);
-  };
-  const ini = {
+  // Sections of one header are parsed with the keys of all of them.
+  const all = <K extends Keys>({ header }: IniSection<K>) =>
+    (parsed.get(header) ?? []) as readonly ParsedSection<K>[];
+  return {
+    sections,
     variables,
     includedFiles: included.map(({ name }) => name),
-    server: one('server'),
-    tls: one('tls'),
-    hosts: yield* all('tls.<host>'),
-    disk: yield* all('disk.<name>'),
-    headers: yield* each('disk.<name>.headers', (section) => parseHeaders(section, within)),
-    proxies: yield* all('proxy.<name>'),
-    proxyRequestHeaders: yield* each('proxy.<name>.request_headers', (section) =>
-      parseRequestHeaders(section, within),
-    ),
-    proxyHeaders: yield* each('proxy.<name>.headers', (section) =>
-      parseResponseHeaders(section, { ...within, title: `[proxy.${section.name}.headers]` }),
-    ),
-    headerRules: yield* each('headers.<name>', (section) => parseHeaderRule(section, within)),
-    redirects: yield* all('redirect.<name>'),
-    rewrites: yield* all('rewrite.<name>'),
-    access: yield* all('access.<name>'),
-    rates: yield* all('rate.<name>'),
-    login: one('login'),
-    logins: yield* all('login.<name>'),
-    fetch: one('fetch'),
-    auth: one('auth'),
-    engines: yield* all('engine.<name>'),
-    tables: yield* all('table.<name>'),
-    eventTypes: yield* all('event.<name>'),
-    webhook: one('webhook'),
-    node: one('node'),
-    cluster: one('cluster'),
-    asset: one('asset'),
-    geo: one('geo'),
-    review: one('review'),
-    mcp: one('mcp'),
-    stats: one('stats'),
-    log: one('log'),
-    pathLogs: yield* all('log.<name>'),
-    telemetry: one('telemetry'),
+    problems: problems.toSorted((first, next) => first.line - next.line),
+    all,
+    one: (section) => {
+      const [only] = all(section);
+      if (only === undefined) throw new TypeError(`[${section.header}] is not in the list`);
+      return only;
+    },
   };
-  return { ...ini, problems: problems.toSorted((first, next) => first.line - next.line) };
 }
 
 /** Scans an ini text and the included ones; the lines get the numbers of lineNumber. */
@@ -197,20 +112,32 @@ function* scanFiles(text: string, included: readonly IncludedFile[]): Steps<Scan
   return { outside, sections: found, problems };
 }
 
+interface Identified extends IdentifiedSection {
+  readonly header: string;
+  readonly entries: Entry[];
+}
+
 /**
- * The known sections, each once: lines below a repeated header belong to the first one. An included
- * file may have the sections that have a name, since the others are those of the whole server.
+ * The known sections by header, each once: lines below a repeated header belong to the first one.
+ * An included file may have the sections that have a name, since the others are those of the whole
+ * server.
  */
 function* identifyAll(
   scanned: readonly ScannedSection[],
-  { included, problems }: { included: readonly IncludedFile[]; problems: LineProblem[] },
-): Steps<readonly IdentifiedSection[]> {
-  const identified = new Map<string, IdentifiedSection & { readonly entries: Entry[] }>();
+  {
+    kinds,
+    included,
+    problems,
+  }: {
+    kinds: readonly SectionKind[];
+    included: readonly IncludedFile[];
+    problems: LineProblem[];
+  },
+): Steps<ReadonlyMap<string, readonly IdentifiedSection[]>> {
+  const identified = new Map<string, Identified>();
   for (const { name, line, entries } of scanned) {
     yield;
-    // The module itself says which keys it has.
-    if (isModuleSection(name)) continue;
-    const identity = identifySection(name);
+    const identity = identifySection(name, kinds);
     if (typeof identity === 'string') {
       problems.push({ line, message: identity });
       continue;
@@ -222,7 +149,7 @@ function* identifyAll(
       problems.push({ line, message });
       continue;
     }
-    const address = `${identity.kind} ${identity.name}`;
+    const address = `${identity.header} ${identity.name}`;
     const first = identified.get(address);
     if (first === undefined) {
       const folder = at && dirname(at.path);
@@ -237,36 +164,27 @@ function* identifyAll(
       for (const entry of entries) first.entries.push(entry);
     }
   }
-  return [...identified.values()];
+  return Map.groupBy(identified.values(), ({ header }) => header);
 }
 
-/** Parses a `[headers.<name>]`, whose lines are keys or header fields. */
-function parseHeaderRule(section: IdentifiedSection, context: ParseContext): ParsedHeaderRule {
-  const isKey = ({ key }: Entry): boolean => Object.hasOwn(headersKeys, key);
-  const keys = { ...section, entries: section.entries.filter(isKey) };
-  const fields = { ...section, entries: section.entries.filter((entry) => !isKey(entry)) };
-  return {
-    keys: parseSection('headers.<name>', keys, context),
-    fields: parseResponseHeaders(fields, { ...context, title: `[headers.${section.name}]` }),
-  };
-}
-
-function parseSection<K extends SectionKind>(
-  kind: K,
+function parseSection(
+  { header, owner, keys }: SectionKind,
   section: IdentifiedSection,
-  { env, problems }: ParseContext,
-): ParsedSection<K> {
-  const keys: Keys = sections[kind];
-  const title = `[${kind.replace(/<[^<>]+>/, () => section.name)}]`;
+  { env, problems, kinds }: ParseContext,
+): ParsedSection {
+  const title = `[${header.replace(/<[^<>]+>/, () => section.name)}]`;
+  const { lines: others } = owner;
+  const isOwn = ({ key }: Entry): boolean => others === undefined || Object.hasOwn(keys, key);
+  const further = section.entries.filter((entry) => !isOwn(entry));
   const values = new Map<string, unknown[]>();
   const lines = new Map<string, number[]>();
   const seen = new Map<string, number>();
   let isValid = true;
-  for (const entry of section.entries) {
+  for (const entry of section.entries.filter(isOwn)) {
     const key = Object.hasOwn(keys, entry.key) ? keys[entry.key] : undefined;
     const misplaced =
       key === undefined
-        ? unknownKey(entry.key, keys, title)
+        ? unknownKey(entry.key, keys, { title, kinds })
         : misplacedKey(entry, key, seen.get(entry.key));
     if (!seen.has(entry.key)) seen.set(entry.key, entry.line);
     const parsed =
@@ -294,14 +212,18 @@ function parseSection<K extends SectionKind>(
     if (holds === undefined || typeof path !== 'string' || isUrl(path)) return [];
     return [{ path, holds, ...(isOpen && { isOpen }) }];
   });
+  const { name, line } = section;
+  const fieldLines = { title, line, entries: further };
   return {
-    name: section.name,
-    line: section.line,
+    name,
+    line,
+    keys,
     heldFiles,
-    // The names come from the schema, and each value from the parser of its key.
-    values: Object.fromEntries(all) as ValuesOf<Sections[K]>,
+    values: Object.fromEntries(all) as ParsedSection['values'],
     lines,
     isValid,
+    fields: others?.parse(fieldLines, { env, problems }) ?? [],
+    isEmpty: fieldLines.entries.length === 0,
   };
 }
 
@@ -326,23 +248,29 @@ function misplacedKey(
   return duplicateMessage(entry.key, { earlierLine, isList });
 }
 
-function unknownKey(name: string, keys: Keys, title: string): string {
+function unknownKey(
+  name: string,
+  keys: Keys,
+  { title, kinds }: { readonly title: string; readonly kinds: readonly SectionKind[] },
+): string {
   const foreign = foreignKey(name);
   if (foreign !== undefined) return `unknown key ${quoted(name)} in ${title}; write ${foreign}`;
   const nearest = nearestName(name, Object.keys(keys));
-  const hint = nearest === undefined ? ownerHint(name) : `; did you mean ${quoted(nearest)}?`;
+  const hint =
+    nearest === undefined ? ownerHint(name, kinds) : `; did you mean ${quoted(nearest)}?`;
   return `unknown key ${quoted(name)} in ${title}${hint}`;
 }
 
-function outsideProblem({ key, line }: Entry): LineProblem {
-  return { line, message: `${quoted(key)} comes before the first [section]${ownerHint(key)}` };
+function outsideProblem({ key, line }: Entry, kinds: readonly SectionKind[]): LineProblem {
+  const hint = ownerHint(key, kinds);
+  return { line, message: `${quoted(key)} comes before the first [section]${hint}` };
 }
 
 /** Names the sections that a key may belong to, if there are only a few. */
-function ownerHint(key: string): string {
-  const owners = Object.entries(sections).filter(([, keys]) => Object.hasOwn(keys, key));
+function ownerHint(key: string, kinds: readonly SectionKind[]): string {
+  const owners = kinds.filter(({ keys }) => Object.hasOwn(keys, key));
   if (owners.length === 0 || owners.length > ownersNamedMax) return '';
-  return `; it belongs to ${owners.map(([kind]) => `[${kind}]`).join(' or ')}`;
+  return `; it belongs to ${owners.map(({ header }) => `[${header}]`).join(' or ')}`;
 }
 
 const ownersNamedMax = 3;

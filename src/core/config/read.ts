@@ -1,17 +1,19 @@
 import { createHash } from 'node:crypto';
 import { realpath, stat } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { basename, dirname, isAbsolute, join, resolve } from 'node:path';
+import { basename, dirname, join, resolve } from 'node:path';
 import { type Steps, eventLoop, inTurns } from '../fair/turns.ts';
 import { isServer } from './addresses.ts';
 import { assembleSteps } from './assemble.ts';
 import type { ConfigResult, ReadBesides } from './config.ts';
+import { serverSection } from './core-sections.ts';
 import { consistencySteps } from './consistency.ts';
 import { readText } from './files.ts';
-import { type IncludedFile, includePatterns, placeOf, readIncluded } from './include.ts';
+import { includePatterns, placeOf, readIncluded } from './include.ts';
 import { configFileBytesMax } from './limits.ts';
-import { readModuleSections } from './module-sections.ts';
-import { parseSteps, type ParsedIni } from './parse.ts';
+import type { IniSection, ParsedIni } from './ini-section.ts';
+import { readModules } from './module-sections.ts';
+import { parseSteps } from './parse.ts';
 import type { LineProblem } from './problem.ts';
 import { checkReferences, exposureProblems, privateFiles } from './references.ts';
 import type { Environment } from './variables.ts';
@@ -25,6 +27,8 @@ interface ConfigSource {
    * application.
    */
   readonly folder?: FolderSettings;
+  /** The sections that the file may have. */
+  readonly sections: readonly IniSection[];
   /** The values of `${NAME}`. */
   readonly env: Environment;
   /** The number of processes for `workers = auto`. */
@@ -61,41 +65,31 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
     const { line = 0, refused } = read;
     return failed(file, [{ line, message: `the ini file ${refused}` }]);
   }
-  const alone = await steps(parseSteps(read.text, { env }));
-  const { line, values } = alone.server;
+  const modules = await readModules(read.text, {
+    folder: dirname(absolute),
+    env,
+    takenNames: source.takenNames ?? (() => Promise.resolve(new Set<string>())),
+  });
+  const sections = [...source.sections, ...modules.sections];
+  const alone = withProblems(await steps(parseSteps(read.text, { env, sections })), modules);
+  const { line, lines, values } = alone.one(serverSection);
   if (isReload && line === 0) return failed(file, [incomplete(read.text)]);
-  if (values.include.length === 0) return withModules(alone, source, read.text);
-  const at = alone.server.lines.get('include')?.[0] ?? line;
+  if (values.include.length === 0) return configOf(alone, source);
+  const at = lines.get('include')?.[0] ?? line;
   const included = await readIncluded(values.include, { file, line: at, isReload });
-  const ini = await steps(parseSteps(read.text, { env, included: included.files }));
-  const whole = { ...ini, problems: [...ini.problems, ...included.problems] };
-  return withModules(whole, source, read.text, included.files);
+  const ini = await steps(parseSteps(read.text, { env, sections, included: included.files }));
+  return configOf(
+    withProblems(withProblems(ini, included), modules),
+    source,
+    included.files.map(({ path }) => path),
+  );
 }
 
-/** The configuration with the modules that the ini file names, each loaded for its keys. */
-async function withModules(
+function withProblems(
   ini: ParsedIni,
-  source: ConfigSource,
-  text: string,
-  included: readonly IncludedFile[] = [],
-): Promise<ConfigResult> {
-  const { modules, problems } = await readModuleSections(text, {
-    folder: dirname(resolve(source.file)),
-    env: { ...ini.variables, ...source.env },
-    takenNames: source.takenNames ?? (() => Promise.resolve(new Set<string>())),
-    included,
-  });
-  const whole = { ...ini, problems: [...ini.problems, ...problems] };
-  const result = await configOf(
-    whole,
-    source,
-    included.map(({ path }) => path),
-  );
-  if (!result.ok) return result;
-  // No mount may serve their code.
-  const files = modules.flatMap(({ from }) => (isAbsolute(from) ? [from] : []));
-  const privatePaths = [...result.config.privatePaths, ...files];
-  return { ok: true, config: Object.freeze({ ...result.config, modules, privatePaths }) };
+  { problems }: { readonly problems: readonly LineProblem[] },
+): ParsedIni {
+  return { ...ini, problems: [...ini.problems, ...problems] };
 }
 
 /** An ini text that no file has, and the variables of its values. */
@@ -109,7 +103,8 @@ async function readGenerated(
   source: ConfigSource,
   { text, env }: GeneratedIni,
 ): Promise<ConfigResult> {
-  const result = await configOf(await steps(parseSteps(text, { env })), source, [], true);
+  const ini = await steps(parseSteps(text, { env, sections: source.sections }));
+  const result = await configOf(ini, source, [], true);
   if (result.ok) return result;
   // The lines belong to a generated text, not to a file.
   return { ok: false, problems: result.problems.map((problem) => ({ ...problem, line: 0 })) };
@@ -124,27 +119,21 @@ async function configOf(
   const { file, cores, hostName } = source;
   const absolute = resolve(file);
   const folder = dirname(absolute);
-  const { problems, ...read } = await checkReferences(ini, { folder });
+  const { problems, contents, files } = await checkReferences(ini, { folder });
   const iniFiles = [...(isGenerated ? [] : [absolute]), ...includedFiles];
   const held = await privateFiles(ini, { folder, iniFiles });
   const exposed = await exposureProblems(ini, held, { folder });
   const all = [...ini.problems, ...(await steps(consistencySteps(ini))), ...exposed, ...problems];
-  if (all.length > 0) {
-    const named = [
-      ...[...ini.tables, ...ini.eventTypes].flatMap(({ values }) => values.schema ?? []),
-      ...ini.redirects.flatMap(({ values }) => values.file ?? []),
-    ];
-    const besides = {
-      files: [...includedFiles, ...named.map((path) => resolve(folder, path))],
-      patterns: includePatterns(ini.server.values.include, folder),
-    };
-    return failed(file, all, { names: ini.includedFiles, besides });
-  }
+  const besides = {
+    files: [...includedFiles, ...files],
+    patterns: includePatterns(ini.one(serverSection).values.include, folder),
+  };
+  if (all.length > 0) return failed(file, all, { names: ini.includedFiles, besides });
   // The configuration names the ini files already, but not where symbolic links lead.
   const privatePaths = held.flatMap(({ path }) => (iniFiles.includes(path) ? [] : path));
-  const inputs = { file: absolute, folder, cores, hostName, ...read, includedFiles, privatePaths };
-  const config = await steps(assembleSteps(ini, inputs));
-  return { ok: true, config };
+  const inputs = { file: absolute, folder, cores, hostName, contents };
+  const config = await steps(assembleSteps(ini, { ...inputs, includedFiles, privatePaths }));
+  return { ok: true, config, besides };
 }
 
 /** Does steps in turns with the requests of a server that reads its configuration again. */

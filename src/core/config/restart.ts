@@ -1,40 +1,32 @@
 import { isDeepStrictEqual } from 'node:util';
+import { settingsAt, withSettings } from './assemble.ts';
 import type { Config } from './config.ts';
 import { configFieldName } from './ini-key.ts';
-import { moduleRestarts, modulesAfterReload } from './module-sections.ts';
-import { sections } from './schema.ts';
-import { tlsSection } from './section.ts';
+import type { IniSection } from './ini-section.ts';
+
+/** Keys of a section that need a restart, with their names in the configuration. */
+function fixedKeys({ keys }: IniSection): readonly (readonly [key: string, field: string])[] {
+  return Object.entries(keys).flatMap(([name, key]) =>
+    key.restart === true ? [[name, configFieldName(name, key)] as const] : [],
+  );
+}
 
 /**
  * The settings that differ between two configurations but need a restart
- * (docs/design/configuration.md#reloading), as `[section] key`: listen, data, import, workers,
- * the names of TLS files, the cluster, and the node if it follows a centre.
+ * (docs/design/configuration.md#reloading), as `[section] key`: those whose keys say so.
  */
 export function restartNeeded(before: Config, after: Config): string[] {
-  const changed: string[] = [];
-  for (const key of ['listen', 'data', 'import', 'workers'] as const) {
-    if (!isDeepStrictEqual(before.server[key], after.server[key])) changed.push(`[server] ${key}`);
-  }
-  for (const [key, iniKey] of Object.entries(sections.node)) {
-    // Without a centre, role and name are only read when a hook is delivered.
-    if (before.node.central === undefined && after.node.central === undefined) break;
-    const field = configFieldName(key, iniKey) as keyof Config['node'];
-    if (field === 'place' || before.node[field] === after.node[field]) continue;
-    changed.push(`[node] ${key}`);
-  }
-  for (const [key, iniKey] of Object.entries(sections.cluster)) {
-    const field = configFieldName(key, iniKey) as keyof Config['cluster'];
-    if (isDeepStrictEqual(before.cluster[field], after.cluster[field])) continue;
-    changed.push(`[cluster] ${key}`);
-  }
-  const [old, recent] = [certificates(before), certificates(after)];
-  for (const host of new Set([...old.keys(), ...recent.keys()])) {
-    const section = tlsSection(host);
-    const [one, other] = [old.get(host), recent.get(host)];
-    if (one?.certFile !== other?.certFile) changed.push(`${section} cert`);
-    if (one?.keyFile !== other?.keyFile) changed.push(`${section} key`);
-  }
-  return [...changed, ...moduleRestarts(before.modules, after.modules)];
+  return after.sections.flatMap((section) => {
+    const { header, place } = section;
+    const further = section.restartNeeded?.(before, after);
+    if (further !== undefined) return further;
+    if (place === undefined || section.isFixed?.(before, after) === false) return [];
+    const [old, recent] = [settingsAt(before, place), settingsAt(after, place)] as const;
+    return fixedKeys(section).flatMap(([name, field]) => {
+      const isSame = isDeepStrictEqual(Reflect.get(old, field), Reflect.get(recent, field));
+      return isSame ? [] : [`[${header}] ${name}`];
+    });
+  });
 }
 
 /**
@@ -42,39 +34,22 @@ export function restartNeeded(before: Config, after: Config): string[] {
  * which the next reload is compared.
  */
 export function configAfterReload(before: Config, after: Config): Config {
-  const { listen, data, workers, import: imported } = before.server;
-  return {
-    ...after,
-    server: { ...after.server, listen, data, workers, import: imported },
-    tls: tlsAfterReload(before.tls, after.tls),
-    node: nodeAfterReload(before.node, after.node),
-    cluster: before.cluster,
-    modules: modulesAfterReload(before.modules, after.modules),
-  };
+  let next = after;
+  for (const section of after.sections) {
+    const { place } = section;
+    if (place === undefined) continue;
+    const kept = section.afterReload?.(before, after) ?? keptSettings(section, before, after);
+    if (kept !== undefined) next = withSettings(next, place, kept);
+  }
+  return next;
 }
 
-/** Only the place of a node that follows a centre can change while it runs. */
-function nodeAfterReload(before: Config['node'], after: Config['node']): Config['node'] {
-  const follows = before.central !== undefined || after.central !== undefined;
-  return follows ? { ...before, place: after.place } : after;
-}
-
-/**
- * The part of [tls] in use after a reload: the old certificate files, and the new values of all
- * other keys. A host with a certificate from an ACME server keeps it until the restart that uses
- * its new files.
- */
-export function tlsAfterReload(before: Config['tls'], after: Config['tls']): Config['tls'] {
-  const waiting = before.acme.hosts.filter((host) =>
-    after.certificates.some((certificate) => certificate.host === host),
-  );
-  return {
-    ...after,
-    certificates: before.certificates,
-    acme: { ...after.acme, hosts: [...after.acme.hosts, ...waiting] },
-  };
-}
-
-function certificates({ tls }: Config) {
-  return new Map(tls.certificates.map((certificate) => [certificate.host, certificate]));
+/** The settings of a section with the old values of keys that need a restart. */
+function keptSettings(section: IniSection, before: Config, after: Config): object | undefined {
+  const { place = '' } = section;
+  const fields = fixedKeys(section).map(([, field]) => field);
+  if (fields.length === 0 || section.isFixed?.(before, after) === false) return undefined;
+  const old = settingsAt(before, place);
+  const kept = fields.map((field) => [field, Reflect.get(old, field)] as const);
+  return { ...settingsAt(after, place), ...Object.fromEntries(kept) };
 }

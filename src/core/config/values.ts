@@ -1,7 +1,5 @@
 import { isScope, scopes, type Scope } from '../values/key.ts';
-import { isEventType } from '../values/event-type.ts';
 import { durationMs, sizeBytes } from '../values/units.ts';
-import { tableNameMistake } from '../../modules/tables/table.ts';
 import { nearestName } from '../values/nearest.ts';
 import { quoted, quotedChoice } from './problem.ts';
 
@@ -70,13 +68,6 @@ export function duration(min: string, max: string): ValueParser<number> {
   };
 }
 
-/** A time of days, up to ten years, in milliseconds; 0 for `no` and `0`. */
-export const retention: ValueParser<number> = (text) => {
-  if (/^(?:no|0d?)$/i.test(text)) return { value: 0 };
-  const parsed = duration('1d', '3650d')(text);
-  return 'value' in parsed ? parsed : { refused: `${parsed.refused}, or \`no\`` };
-};
-
 /** A size such as `64KiB`, `256MiB`, `1GiB`, `10MB` or `4096`, in bytes. */
 export const size: ValueParser<number> = (text) => {
   const value = sizeBytes(text);
@@ -122,59 +113,12 @@ export const claimPath: ValueParser<readonly string[]> = (text) => {
     : { refused: 'write the name of a claim, such as `roles` or `realm_access.roles`' };
 };
 
-/** The name of a file directly in a folder. */
-export const plainFileName: ValueParser<string> = (value) =>
-  value === '.' || value === '..' || /[/\\]/.test(value)
-    ? { refused: 'write the name of a file, without a folder' }
-    : { value };
-
 /** The path of a file below a folder, without a leading `/`. */
 export const pathBelow: ValueParser<string> = (text) => {
   const value = text.replace(/^\/+/, '');
   return /(?:^|\/)(?:\.{0,2})(?:\/|$)|\\/.test(value)
     ? { refused: 'write the path of a file below `root`' }
     : { value };
-};
-
-/** A path below a folder that may contain `{path}`, without a leading `/`. */
-export const tryPath: ValueParser<string> = (text) => {
-  const parsed = pathBelow(text.replaceAll('{path}', 'path'));
-  return 'refused' in parsed || /[{}]/.test(text.replaceAll('{path}', ''))
-    ? { refused: 'write the path of a file below `root`; `{path}` stands for the path of the URL' }
-    : { value: text.replace(/^\/+/, '') };
-};
-
-/** The media type of an extension. */
-export interface ExtensionType {
-  /** In lower case, without the dot. */
-  readonly extension: string;
-  readonly type: string;
-}
-
-/** An extension and its media type: `geojson=application/geo+json`. */
-export const extensionType: ValueParser<ExtensionType> = (text) => {
-  const [, extension, type] =
-    /^\.?([A-Za-z0-9_+-]{1,32})=(\w[\w.+-]*\/\w[\w.+-]*)$/.exec(text) ?? [];
-  return extension === undefined || type === undefined
-    ? { refused: 'write an extension and its type, such as `geojson=application/geo+json`' }
-    : { value: { extension: extension.toLowerCase(), type } };
-};
-
-/** The ini text of an extension and its media type. */
-export function extensionTypeText({ extension, type }: ExtensionType): string {
-  return `${extension}=${type}`;
-}
-
-/** The name of an event type. */
-export const eventType: ValueParser<string> = (value) =>
-  isEventType(value)
-    ? { value }
-    : { refused: 'an event type is dotted, in lower case, such as `order.shipped`' };
-
-/** The name of a table of records. */
-export const tableName: ValueParser<string> = (value) => {
-  const refused = tableNameMistake(value);
-  return refused === undefined ? { value } : { refused };
 };
 
 /** The name of a section: letters, digits, `-` and `_`. */

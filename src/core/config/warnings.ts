@@ -1,65 +1,28 @@
 import type { X509Certificate } from 'node:crypto';
-import { narrowPathWarnings } from '../../modules/access/narrow-paths.ts';
-import { servicePath } from '../values/path.ts';
 import type { Certificate, Config } from './config.ts';
+import { tlsSection } from './core-sections.ts';
 import { readKeyPair } from './key-pair.ts';
-import { tlsSection } from './section.ts';
 
 /** How long before the end of a certificate the server begins to log a warning. */
 const certificateWarnMs = 14 * 86_400_000;
 
 /** Warnings about valid settings that have no effect, or less than it seems; a sentence each. */
 export function ineffectiveSettings(config: Config): readonly string[] {
-  const { server, access, disk, auth, geo, log, login, logins, node, tls } = config;
-  const found: string[] = [];
-  // The server also trusts a proxy that connects by a unix socket.
-  const trustsNoProxy =
-    server.trustProxy.length === 0 && server.listen.every(({ kind }) => kind !== 'unix');
-  if (trustsNoProxy) {
-    const proxyFields = {
-      '[auth] user_header': auth.userHeader,
-      '[auth] roles_header': auth.rolesHeader,
-      '[geo] country_header': geo.countryHeader,
-      '[geo] region_header': geo.regionHeader,
-      '[geo] city_header': geo.cityHeader,
-    };
-    for (const [name, field] of Object.entries(proxyFields)) {
-      if (field === undefined) continue;
-      found.push(
-        `${name} has no effect: only a proxy may set it, and [server] trust_proxy names none.`,
-      );
-    }
-  }
-  if (tls.hsts !== undefined && !server.listen.some(isTls)) {
-    found.push('[tls] hsts has no effect: it is sent over TLS only, and no `listen` uses TLS.');
-  }
-  if (!server.listen.some(isTls)) {
-    for (const { name, clientCertificate } of access) {
-      if (clientCertificate === undefined) continue;
-      found.push(`[access.${name}] client_certificate lets nobody in: no \`listen\` uses TLS.`);
-    }
-  }
-  if (log.file !== undefined && !log.access) {
-    found.push('[log] file has no effect: it is the file of the access log, and `access` is no.');
-  }
-  for (const { name, issuer, consoleRoles } of [{ ...login, name: undefined }, ...logins]) {
-    const isUsed = issuer !== undefined && node.central === undefined;
-    if (consoleRoles.length === 0 || isUsed) continue;
-    const why = issuer === undefined ? 'there is no issuer' : 'this node follows a centre';
-    const section = name === undefined ? 'login' : `login.${name}`;
-    found.push(`[${section}] console_roles has no effect: ${why}.`);
-  }
-  found.push(...narrowPathWarnings(config));
-  found.push(...disk.flatMap(({ fileWarnings }) => fileWarnings));
-  for (const { name, path } of disk) {
-    if (servicePath(path, server.base) === undefined) continue;
-    found.push(`[disk.${name}] has no effect: Waymark itself answers all of ${server.base}/svc1.`);
-  }
-  return found;
+  return config.sections.flatMap((section) => section.warnings?.(config) ?? []);
 }
 
-function isTls(listen: Config['server']['listen'][number]): boolean {
-  return listen.kind === 'tcp' && listen.scheme === 'https';
+/** Warnings about fields that only a proxy may set, by their keys, while no proxy is trusted. */
+export function untrustedFields(
+  { server }: Config,
+  fields: Readonly<Record<string, string | undefined>>,
+): readonly string[] {
+  // The server also trusts a proxy that connects by a unix socket.
+  const trustsProxy =
+    server.trustProxy.length > 0 || server.listen.some(({ kind }) => kind === 'unix');
+  return Object.entries(fields).flatMap(([name, field]) => {
+    const why = 'only a proxy may set it, and [server] trust_proxy names none';
+    return trustsProxy || field === undefined ? [] : [`${name} has no effect: ${why}.`];
+  });
 }
 
 /** A warning about a certificate that can be loaded. */

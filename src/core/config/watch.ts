@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import { type FSWatcher, watch } from 'chokidar';
 import type { ConfigResult, ReadBesides } from './config.ts';
-import { type IncludePattern, includePatterns, isIncluded } from './include.ts';
+import { type IncludePattern, isIncluded } from './include.ts';
 import { configSettleMs } from './limits.ts';
 
 /** How many periods of `configSettleMs` with changes pass before a change is reported anyway. */
@@ -109,7 +109,7 @@ export async function* watchConfig({
   readonly watching?: () => void;
 }): AsyncGenerator<ConfigResult, void, undefined> {
   const ini = file === undefined ? [] : [file];
-  let besides: ReadBesides = readBesides(current) ?? { files: [], patterns: [] };
+  let besides: ReadBesides = current.besides ?? { files: [], patterns: [] };
   let latest = current;
   // A change during the first read of the files is in its result already.
   let mayRepeat = false;
@@ -118,7 +118,7 @@ export async function* watchConfig({
     if (why === 'first') watching?.();
     const result = await readWhenStable({ files: files(), read, now, signal });
     // A broken file may name no others: those of the file before stay watched.
-    besides = readBesides(result) ?? besides;
+    besides = result.besides ?? besides;
     if (signal.aborted) return;
     const isNew = !isDeepStrictEqual(result, latest);
     const isRepeat = mayRepeat && !isNew && result.ok;
@@ -128,21 +128,6 @@ export async function* watchConfig({
       yield result;
     }
   }
-}
-
-/** The files besides the ini file that a result comes from, also those that may be added. */
-function readBesides(result: ConfigResult): ReadBesides | undefined {
-  if (!result.ok) return result.besides;
-  const { file: ini, server, tables, eventTypes, redirects, disk, includedFiles } = result.config;
-  const files = [
-    ...includedFiles,
-    ...[...tables, ...eventTypes].flatMap(({ schemaFile }) => schemaFile ?? []),
-    ...redirects.flatMap(({ file }) => file ?? []),
-    ...disk.flatMap(({ root, redirects: file, headersFile }) =>
-      [file, headersFile].flatMap((name) => (name === undefined ? [] : [join(root, name)])),
-    ),
-  ];
-  return { files, patterns: includePatterns(server.include, dirname(ini)) };
 }
 
 /**

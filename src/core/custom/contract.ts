@@ -1,6 +1,6 @@
 /*
- * The contract of modules that are not a part of Waymark, as `waymark/module` exports it. It follows
- * semantic versions. Requests and answers are those of the Fetch standard.
+ * The contract of modules that are not a part of Waymark, as `waymark/module` exports it. It
+ * follows semantic versions. Requests and answers are those of the Fetch standard.
  */
 import { type FieldsOf, type Keys, list, optional, repeated, single } from '../config/ini-key.ts';
 import { anyText, choice, duration, size, wholeNumber, yesNo } from '../config/values.ts';

@@ -4,7 +4,7 @@ import { type Reply, noBody } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
 import type { Module, ModuleHost, ModuleProcess } from '../module.ts';
 import type { ServicePath } from '../operations/http/service-path.ts';
-import type { Call, OperationDefinition } from '../operations/operation.ts';
+import type { OperationDefinition } from '../operations/operation.ts';
 import { passContentOn } from '../pipeline/body.ts';
 import type { Step } from '../pipeline/pipeline.ts';
 import type { ReplyOrPromise } from '../pipeline/source.ts';
@@ -37,7 +37,7 @@ export async function customModules({
   modules,
   file,
 }: Pick<Config, 'modules' | 'file'>): Promise<readonly Module[]> {
-  const loaded = modules.map(async ({ name, from }) => {
+  const loaded = Object.entries(modules).map(async ([name, { from }]) => {
     const imported = await importModule(from, dirname(file));
     if (!('refused' in imported)) return customModule({ name, custom: imported.module });
     throw new Failure('invalid', `[module.${name}] cannot be loaded: ${imported.refused}`);
@@ -130,7 +130,7 @@ function provide(
   { guard, process, shared }: OpenedModule,
 ): CustomProvided | Failure {
   try {
-    const settings = host.settings.modules.find((one) => one.name === name)?.settings ?? {};
+    const { from: _from, ...settings } = host.settings.modules[name] ?? {};
     const run = async (operation: string, v: object = {}): Promise<unknown> => {
       if (host.offers.run === undefined) throw new TypeError('the server has not started yet');
       const { run: runOperation } = host.offers;
@@ -160,7 +160,7 @@ interface ModuleParts {
 function operationsOf({ name, custom }: NamedModule): readonly OperationDefinition<never>[] {
   return (custom.operations ?? []).map((operation) => {
     const { scope, effect, summary, input, output } = operation;
-    const run = (bag: Readonly<Record<string, ModuleParts>>) => async (v: unknown, _call: Call) => {
+    const run = (bag: Readonly<Record<string, ModuleParts>>) => async (v: unknown) => {
       const own = bag[partsOf(name)];
       if (own === undefined || own.failed !== undefined) throw own?.failed ?? new TypeError(name);
       const { guard, parts } = own;
@@ -202,11 +202,8 @@ function pathOf(paths: Readonly<Record<string, CustomHandler>>, guard: ModuleGua
 const places = { response: 'access', source: 'disk', fallback: 'fallback' } as const;
 
 /** A step of a module in the list of all steps. */
-function stepOf(
-  name: string,
-  { name: title, at, about, handle }: CustomStep,
-  guard: ModuleGuard,
-): Step {
+function stepOf(name: string, own: CustomStep, guard: ModuleGuard): Step {
+  const { name: title, at, about } = own;
   const step = `step ${title}`;
   return {
     at: places[at],
@@ -215,7 +212,7 @@ function stepOf(
       if (at === 'response' && request.inside !== undefined) return next(request);
       const shown = webRequest(request);
       if (shown === undefined) return next(request);
-      return answerStep(shown, { guard, step, handle, request, next });
+      return answerStep(shown, { guard, step, own, request, next });
     },
     explain(request, next) {
       const explained = next(request);
@@ -230,10 +227,11 @@ async function answerStep(
   {
     guard,
     step,
-    handle,
+    own,
     request,
     next,
-  }: Pick<CustomStep, 'handle'> & {
+  }: {
+    readonly own: CustomStep;
     readonly guard: ModuleGuard;
     readonly step: string;
     readonly request: ContentRequest;
@@ -244,7 +242,7 @@ async function answerStep(
   let isNothing = false;
   const { address } = request;
   const made = await guard.answer(step, async (others) => {
-    const answer = await handle(
+    const answer = await own.handle(
       shown,
       async () => {
         const reply = await others(async () => next(request));

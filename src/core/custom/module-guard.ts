@@ -19,8 +19,8 @@ const linesPerMinute = 300;
 const running = new AsyncLocalStorage<ModuleGuard>();
 
 /**
- * Logs an exception that nothing catches, if it comes from a module: no answer waits for it. Returns
- * whether it does.
+ * Logs an exception that nothing catches, if it comes from a module: no answer waits for it.
+ * Returns whether it does.
  */
 export function isOfModule(uncaught: unknown): boolean {
   const guard = running.getStore();
@@ -59,7 +59,7 @@ export class ModuleGuard {
       (level: 'info' | 'warn' | 'error') =>
       (message: string, fields: object = {}) => {
         this.#write(() => {
-          log[level]({ ...fields, module: this.#parts.name }, String(message));
+          log[level]({ ...fields, module: this.#parts.name }, message);
         });
       };
     return { info: write('info'), warn: write('warn'), error: write('error') };

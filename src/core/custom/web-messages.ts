@@ -1,5 +1,4 @@
 import { Readable } from 'node:stream';
-import type { ReadableStream as NodeReadableStream } from 'node:stream/web';
 import { createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib';
 import { type FieldList, type Reply, discard, noBody, replyField } from '../http/reply.ts';
 import type { ContentRequest } from '../http/request.ts';
@@ -58,7 +57,7 @@ export function replyOf(response: unknown, source: string): Reply {
   const fields = [...headers].filter(([name]) => !ownFields.has(name)).flat();
   if (body === null)
     return { status, fields: [...fields, 'Content-Length', '0'], body: noBody, source };
-  const stream = Readable.fromWeb(body as NodeReadableStream);
+  const stream = Readable.fromWeb(body);
   return { status, fields, body: { kind: 'stream', stream, bytesLength: undefined }, source };
 }
 

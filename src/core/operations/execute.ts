@@ -50,7 +50,7 @@ export interface Execute {
 
 /** The dependencies of Execute. */
 export interface ExecuteParts {
-  readonly keyRates: KeyRates;
+  readonly keyRates: Pick<KeyRates, 'count'>;
   /** See LogIdentity.generation. */
   readonly generation?: () => number;
   /** Undefined at a node without a centre. */

@@ -1,6 +1,6 @@
 import { consoleOriginReply, withoutConsoleWorker } from '../../modules/console/console.ts';
 import { previewToken } from '../../modules/drafts/draft.ts';
-import { isCodeOfOthers, previewReply } from '../../modules/drafts/preview-answer.ts';
+import { isOfLivePage, previewReply } from '../../modules/drafts/preview-answer.ts';
 import type { ResponseHeaders } from '../../modules/headers/response-headers.ts';
 import type { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
 import type { SharedLimits } from '../fair/shared-limits.ts';
@@ -253,7 +253,7 @@ export class Responder {
       body,
       trailers: body === undefined ? undefined : () => trailersOf(serving, body.rawTrailers),
     };
-    if (preview === undefined || isCodeOfOthers(preview, incoming.fields)) {
+    if (preview === undefined || isOfLivePage(preview, incoming.fields)) {
       return site.respond(request);
     }
     return previewReply(preview, request, `${config.server.base}/svc1/preview/end`);

@@ -1,20 +1,31 @@
 import { sampleOrigin, sharesHost } from '../../core/values/network/origin-pattern.ts';
-import { cidr, originPattern, sitePath, unixUrl } from '../../core/config/addresses.ts';
+import { cidr, isTls, originPattern, sitePath, unixUrl } from '../../core/config/addresses.ts';
+import type { Config } from '../../core/config/config.ts';
+import { checkFile } from '../../core/config/files.ts';
 import { fieldName } from '../../core/config/headers.ts';
-import {
-  type KeyText,
-  type ParsedKeys,
-  list,
-  optional,
-  single,
-} from '../../core/config/ini-key.ts';
+import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import { iniSection, type ParsedIni, type ParsedSection } from '../../core/config/ini-section.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import { type ValueParser, anyText, choice, plainName, wordOr } from '../../core/config/values.ts';
 import { countryCode } from '../../core/http/visitor.ts';
+import { readCaCertificates } from '../../core/config/key-pair.ts';
+import { readLinkKeys } from '../../core/config/secrets-keys.ts';
 import { nearestName } from '../../core/values/nearest.ts';
 import { escapedPath } from '../../core/values/path.ts';
 import { pathPattern } from '../headers/section.ts';
 import { providerNames } from '../login/section.ts';
+import { geoSection, visitorSection } from '../visitors/section.ts';
+import { narrowPathWarnings } from './narrow-paths.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    readonly access: readonly AccessConfig[];
+  }
+  /** `[access.<name>]`: who may see some paths. */
+  interface AccessConfig extends FieldsOf<typeof accessKeys> {
+    readonly name: string;
+  }
+}
 
 /** The code of a country, in upper case. */
 const country: ValueParser<string> = (text) => {
@@ -48,40 +59,16 @@ const copiedField: ValueParser<string> = (text) => {
 };
 
 /** The keys of `[access.<name>]`. */
-export const accessKeys = {
-  origin: single(originPattern, '*'),
-  path: list(pathPattern, '/*'),
-  except: list(pathPattern, ''),
-  allow: list(cidr, ''),
-  deny: list(cidr, ''),
-  deny_file: optional(anyText, { isPath: true }),
-  countries: list(country, ''),
-  deny_countries: list(country, ''),
-  users: list(anyText, ''),
-  roles: list(anyText, ''),
-  providers: list(plainName, ''),
-  password_file: optional(anyText, { isPath: true, holds: 'a password file' }),
-  link_key_file: optional(anyText, { isPath: true, holds: 'a key that signs links' }),
-  client_certificate: optional(anyText, { isPath: true }),
-  certificate_names: list(anyText, ''),
-  forward: optional(deciderUrl),
-  copy: list(copiedField, ''),
-  satisfy: single(choice('all', 'any'), 'all'),
-  login: optional(wordOr('yes', wordOr('no', sitePath)), {
-    write: (path: string | undefined) => (path === undefined ? '' : escapedPath(path)),
-  }),
-};
-
-/** What the reference says about each key. */
-export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
-  origin: {
+const accessKeys = {
+  origin: single(originPattern, '*', {
     about:
       'The origin whose host is protected, with any scheme and port; `https://*.example.com` for ' +
-      'all subdomains, `*` for every origin. What ' +
-      'answers under other names as well is not protected there.',
+      'all subdomains, `*` for every origin. What answers under other names as well is not ' +
+      'protected there.',
     example: 'https://staff.example.com',
-  },
-  path: {
+    beside: { allow: '10.0.0.0/8' },
+  }),
+  path: list(pathPattern, '/*', {
     about:
       'The canonical paths that are protected; each `*` stands for any text, and a last `/` for ' +
       'all below it. Case, accents, repeated and encoded slashes and other spellings that an ' +
@@ -89,136 +76,160 @@ export const accessTexts: Readonly<Record<keyof typeof accessKeys, KeyText>> = {
       '`/internal` as well. `/internal` alone protects one page. Empty ' +
       'for a section that protects only the page rules that name it in `access`.',
     example: '/internal/*',
-  },
-  except: {
+    beside: { allow: '10.0.0.0/8' },
+  }),
+  except: list(pathPattern, '', {
     about: 'Paths that stay open. Here the spelling does matter.',
     example: '/internal/logo.svg',
-  },
-  allow: {
+    beside: { allow: '10.0.0.0/8' },
+  }),
+  allow: list(cidr, '', {
     about: 'Condition: the address of the client is in one of these networks.',
     example: '10.0.0.0/8, 2001:db8::/32',
-  },
-  deny: {
+  }),
+  deny: list(cidr, '', {
     about: 'Networks that are refused with 403, whatever else holds.',
     example: '198.51.100.0/24',
-  },
-  deny_file: {
+  }),
+  deny_file: optional(anyText, {
+    checkPath: checkFile,
+    isPath: true,
     about:
       'A file with further such networks, one on each line; `#` begins a comment. A change of ' +
       'the file counts within a second.',
     example: 'blocked.txt',
-  },
-  countries: {
+  }),
+  countries: list(country, '', {
     about:
       'Condition: the country of the client is one of these. Needs `[geo]`. `XX` stands for ' +
       'clients without a country, such as those of private networks.',
     example: 'DE, AT',
-  },
-  deny_countries: {
+    besideSection: '[geo]\ncountry_header = CF-IPCountry',
+  }),
+  deny_countries: list(country, '', {
     about:
       'Condition: the country of the client is none of these. Needs `[geo]`. Addresses of ' +
       'private networks have no country: they are let in, unless `XX` is in the list. A public ' +
       'address is refused if its country is not known.',
     example: 'RU, XX',
-  },
-  users: {
+    besideSection: '[geo]\ncountry_header = CF-IPCountry',
+  }),
+  users: list(anyText, '', {
     about:
       'Condition: the visitor has signed in (`yes`), or is one of these users. Needs `[login]` ' +
       'or `[auth]`.',
     example: 'ann, bob',
-  },
-  roles: {
+    besideSection: '[auth]\njwt_jwks = https://id.example.com/jwks.json',
+  }),
+  roles: list(anyText, '', {
     about: 'Condition: the signed-in visitor has one of these roles.',
     example: 'staff',
-  },
-  providers: {
+    besideSection: '[auth]\njwt_jwks = https://id.example.com/jwks.json',
+  }),
+  providers: list(plainName, '', {
     about:
       'The users and roles that count: those who have signed in at one of these providers, by ' +
       'the names of their `[login.<name>]`; `login` is that of `[login]`. Empty for all.',
     example: 'staff',
-  },
-  password_file: {
+    beside: { users: 'yes' },
+    besideSection: '[login.staff]\nissuer = https://id.example.com/realms/staff\nclient_id = www',
+  }),
+  password_file: optional(anyText, {
+    checkPath: checkFile,
+    isPath: true,
+    holds: 'a password file',
     about:
       'Condition: a name and a password (HTTP Basic) of this file, which has a line `name:hash` ' +
       'for each. `waymark password NAME` prints a line; the bcrypt lines of htpasswd are read, ' +
       'too. A change of the file counts within a second.',
     example: 'users.txt',
-  },
-  link_key_file: {
+  }),
+  link_key_file: optional(anyText, {
+    checkPath: readLinkKeys,
+    isPath: true,
+    holds: 'a key that signs links',
     about:
       'Condition: the URL ends with a signature that `waymark link sign URL --for 24h` has made, ' +
       'and its time has not passed. The file has a key a line, 32 bytes in base64: the first ' +
       'signs, all verify.',
     example: 'links.key',
-  },
-  client_certificate: {
+  }),
+  client_certificate: optional(anyText, {
+    checkPath: readCaCertificates,
+    isPath: true,
     about:
       'Condition: the TLS client has a certificate of an authority in this PEM file. Clients of ' +
       'other hosts are not asked for one. A change of the file counts within a second.',
     example: 'staff-ca.pem',
-  },
-  certificate_names: {
+  }),
+  certificate_names: list(anyText, '', {
     about:
       'The certificates of `client_certificate` that are let in: those with one of these names ' +
       'as common name (CN), or as alternative name for DNS, mail or a URI. Empty for all.',
     example: 'ann@example.com, build.example.com',
-  },
-  forward: {
+    beside: { client_certificate: 'staff-ca.pem' },
+  }),
+  forward: optional(deciderUrl, {
     about:
       'Condition: another server answers the request, without its content, with 2xx. Otherwise ' +
       'the visitor gets its answer. The server may be in a private network.',
     example: 'http://127.0.0.1:9091/api/authz/forward-auth',
-  },
-  copy: {
+  }),
+  copy: list(copiedField, '', {
     about:
       'Fields of that answer for the source of the page, in place of those of the client, which ' +
       'no request keeps.',
     example: 'Remote-User, Remote-Groups',
-  },
-  satisfy: { about: 'Whether `all` conditions must hold, or `any` of them.', example: 'any' },
-  login: {
+    beside: { forward: 'http://127.0.0.1:9091/api/authz/forward-auth' },
+  }),
+  satisfy: single(choice('all', 'any'), 'all', {
+    about: 'Whether `all` conditions must hold, or `any` of them.',
+    example: 'any',
+    beside: { allow: '10.0.0.0/8', password_file: 'users.txt' },
+  }),
+  login: optional(wordOr('yes', wordOr('no', sitePath)), {
+    write: (path: string | undefined) => (path === undefined ? '' : escapedPath(path)),
     about:
       'Where browsers sign in: `yes` for the provider of `[login]`, which is the default if ' +
       'users or roles decide, `no`, or a path of the site. They are sent there with the way back ' +
       'in the query, as `return_to`; the path itself stays open. Programs get 401.',
     example: '/sign-in',
-  },
+    beside: { users: '*' },
+    besideSection: '[auth]\njwt_jwks = https://id.example.com/jwks.json',
+  }),
 };
 
-type ParsedAccess = ParsedKeys<typeof accessKeys>;
+/** `[access.<name>]`: who may see some paths. */
+export const accessSection = iniSection({
+  header: 'access.<name>',
+  keys: accessKeys,
+  place: 'access',
+  since: '0.2',
+  about:
+    'Who may see some paths, whatever source they come from. A visitor must satisfy every ' +
+    'section whose paths match.',
+  example: { name: 'staff', lines: { path: '/internal/*' } },
+  check: (access, ini) => [
+    ...conditionProblems(access, ini),
+    ...providerProblems(access, ini),
+    ...certificateProblems(access),
+  ],
+  warnings: (config) => [...withoutTls(config), ...narrowPathWarnings(config)],
+});
 
-/** What access rules need of other sections. */
-interface Surroundings {
-  readonly access: readonly ParsedAccess[];
-  readonly auth: {
-    readonly values: {
-      readonly user_header: string | undefined;
-      readonly jwt_jwks: string | undefined;
-    };
-  };
-  readonly login: Parameters<typeof providerNames>[0]['login'];
-  readonly logins: Parameters<typeof providerNames>[0]['logins'];
-  readonly geo: {
-    readonly values: {
-      readonly database: string | undefined;
-      readonly country_header: string | undefined;
-    };
-  };
+function withoutTls({ access, server }: Config): readonly string[] {
+  return access.flatMap(({ name, clientCertificate }) => {
+    if (clientCertificate === undefined || server.listen.some(isTls)) return [];
+    return `[access.${name}] client_certificate lets nobody in: no \`listen\` uses TLS.`;
+  });
 }
 
-/** Finds access rules without a condition, and conditions that can never hold. */
-export function accessProblems(surroundings: Surroundings): readonly LineProblem[] {
-  return [
-    ...conditionProblems(surroundings),
-    ...providerProblems(surroundings),
-    ...certificateProblems(surroundings),
-  ];
-}
+type ParsedAccess = ParsedSection<typeof accessKeys>;
 
 /** Finds providers that do not exist, or that no condition needs. */
-function providerProblems(surroundings: Surroundings): readonly LineProblem[] {
-  const known = providerNames(surroundings);
-  return surroundings.access.flatMap(({ line, lines, isValid, values }) => {
+function providerProblems(access: readonly ParsedAccess[], ini: ParsedIni): readonly LineProblem[] {
+  const known = providerNames(ini);
+  return access.flatMap(({ line, lines, isValid, values }) => {
     const { providers, users, roles } = values;
     if (!isValid || providers.length === 0) return [];
     const at = lines.get('providers')?.[0] ?? line;
@@ -233,12 +244,15 @@ function providerProblems(surroundings: Surroundings): readonly LineProblem[] {
   });
 }
 
-function conditionProblems(surroundings: Surroundings): readonly LineProblem[] {
-  const { access, auth, geo } = surroundings;
-  const { user_header: header, jwt_jwks: keys } = auth.values;
-  const hasProvider = providerNames(surroundings).length > 0;
+function conditionProblems(
+  access: readonly ParsedAccess[],
+  ini: ParsedIni,
+): readonly LineProblem[] {
+  const { user_header: header, jwt_jwks: keys } = ini.one(visitorSection).values;
+  const hasProvider = providerNames(ini).length > 0;
   const knowsUsers = hasProvider || (header ?? keys) !== undefined;
-  const knowsCountries = (geo.values.database ?? geo.values.country_header) !== undefined;
+  const { database, country_header: country } = ini.one(geoSection).values;
+  const knowsCountries = (database ?? country) !== undefined;
   return access.flatMap(({ name, line, lines, isValid, values }) => {
     if (!isValid) return [];
     const at = (key: string, message: string): readonly LineProblem[] => [
@@ -280,7 +294,7 @@ function conditionProblems(surroundings: Surroundings): readonly LineProblem[] {
 }
 
 /** Finds client certificates that no handshake could ask for, or only by one of two files. */
-function certificateProblems({ access }: Surroundings): readonly LineProblem[] {
+function certificateProblems(access: readonly ParsedAccess[]): readonly LineProblem[] {
   return access.flatMap(({ name, line, lines, values }, at) => {
     const problem = (key: string, message: string): readonly LineProblem[] => [
       { line: lines.get(key)?.[0] ?? line, message },

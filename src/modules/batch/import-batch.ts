@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { Failure } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/parse.ts';
+import { parseDistinct } from '../../core/values/json/parse.ts';
 import { isJsonObject, type JsonObject } from '../../core/values/json/json.ts';
 import { batchOperationsMax } from './limits.ts';
 
@@ -37,7 +37,7 @@ function operationOf(line: string, number: number): JsonObject {
 
 function parsedLine(line: string): unknown {
   try {
-    return parseJson(line);
+    return parseDistinct(line);
   } catch (error) {
     if (error instanceof Failure) throw error;
     return undefined;

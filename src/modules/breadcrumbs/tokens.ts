@@ -24,7 +24,14 @@ import {
 import { breadcrumbKeyCharactersMax, keyNameCharactersMax } from '../../core/values/limits.ts';
 import { boundsMembers } from '../keys/key-bounds.ts';
 import type { KeyUseRecorder } from '../keys/key-use-recorder.ts';
-import { endCharactersMax, keyState, keyStates, parseEnd, requireComing } from '../keys/keys.ts';
+import {
+  endCharactersMax,
+  keyState,
+  keyStates,
+  parseEnd,
+  requireComing,
+  requireEndWithin,
+} from '../keys/keys.ts';
 import { requireInside, rulesInside } from '../rules/bounds/rules.ts';
 import type { ViewConfig } from '../rules/operations/rule-view.ts';
 import { userNameCharactersMax, userRolesMax } from '../visitors/limits.ts';
@@ -304,11 +311,7 @@ function requireAllowed(
   { caller, nowMs }: { readonly caller: Caller; readonly nowMs: number },
 ): void {
   requireComing(until, nowMs);
-  const own = caller.keyId === undefined ? undefined : reads.key(caller.keyId);
-  if (own !== undefined && keyEndMs({ until }) > keyEndMs(own)) {
-    const message = `Your key ends at ${own.until ?? ''}, and no token of it ends later.`;
-    throw new Failure('forbidden', message, { field: 'until' });
-  }
+  requireEndWithin(reads, caller, { name: 'token', until });
   const { bounds } = caller;
   const rules = bounds === undefined ? reads : rulesInside(reads, bounds);
   if (breadcrumbCandidates(rules, k, { origin, fields: {} }).length > 0) return;

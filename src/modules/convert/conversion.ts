@@ -1,6 +1,7 @@
 import { consistencyProblems } from '../../core/config/consistency.ts';
 import { iniLine, iniTemplateLine } from '../../core/config/describe.ts';
 import { parseIni } from '../../core/config/parse.ts';
+import { iniSections } from '../../sections.ts';
 import type { Json, JsonObject } from '../../core/values/json/json.ts';
 
 /** How much of a line a remark repeats. */
@@ -67,16 +68,16 @@ interface SectionFields {
   readonly kind: Kind;
   readonly title: string;
   readonly source: Source;
-  readonly owner?: IniSection;
+  readonly owner?: WrittenSection;
 }
 
 /** A section of the ini file that is written. */
-export class IniSection {
+export class WrittenSection {
   readonly kind: Kind;
   readonly title: string;
   readonly source: Source;
   /** The section whose fields it has. */
-  readonly owner: IniSection | undefined;
+  readonly owner: WrittenSection | undefined;
   readonly lines: WrittenLine[] = [];
   readonly #keys = new Map<string, string>();
 
@@ -147,7 +148,7 @@ const kinds: readonly Kind[] = [
  * could not be expressed.
  */
 export class Conversion {
-  readonly #sections: IniSection[] = [];
+  readonly #sections: WrittenSection[] = [];
   readonly #rules: JsonObject[] = [];
   readonly #left: Remark[] = [];
   readonly #notes: Remark[] = [];
@@ -178,13 +179,13 @@ export class Conversion {
   }
 
   /** A section without a name, or the one that exists already. */
-  only(kind: Kind, source: Source): IniSection {
+  only(kind: Kind, source: Source): WrittenSection {
     const existing = this.#sections.find((one) => one.title === kind);
     return existing ?? this.#add({ kind, title: kind, source });
   }
 
   /** A new section with a name like `wish`, or the section of that kind and exact name. */
-  named(kind: Kind, wish: string, source: Source): IniSection {
+  named(kind: Kind, wish: string, source: Source): WrittenSection {
     const base = sectionName(wish) || 'site';
     const short = base.slice(0, nameCharactersMax);
     let name = short;
@@ -196,14 +197,18 @@ export class Conversion {
   }
 
   /** The section of a certificate, whose name is a host. */
-  certificate(host: string, source: Source): IniSection {
+  certificate(host: string, source: Source): WrittenSection {
     const title = `tls.${host}`;
     const existing = this.#sections.find((one) => one.title === title);
     return existing ?? this.#add({ kind: 'tls', title, source });
   }
 
   /** The section with fields that belongs to another section. */
-  below(owner: IniSection, part: 'headers' | 'request_headers', source: Source): IniSection {
+  below(
+    owner: WrittenSection,
+    part: 'headers' | 'request_headers',
+    source: Source,
+  ): WrittenSection {
     const title = `${owner.title}.${part}`;
     const existing = this.#sections.find((one) => one.title === title);
     return existing ?? this.#add({ kind: owner.kind, title, source, owner });
@@ -222,8 +227,8 @@ export class Conversion {
     this.#rules.push(rule);
   }
 
-  #add(fields: SectionFields): IniSection {
-    const section = new IniSection(fields);
+  #add(fields: SectionFields): WrittenSection {
+    const section = new WrittenSection(fields);
     this.#sections.push(section);
     return section;
   }
@@ -254,7 +259,7 @@ export class Conversion {
   }
 
   /** The sections in their order, without those of an origin that is redirected as a whole. */
-  #ordered(): readonly IniSection[] {
+  #ordered(): readonly WrittenSection[] {
     const byOwner = Map.groupBy(this.#sections, ({ owner }) => owner);
     const redirected = this.#redirectedOrigins();
     return (byOwner.get(undefined) ?? [])
@@ -292,7 +297,7 @@ export class Conversion {
     // Without a line, other lines of its section may have no effect.
     for (let round = 0, isDone = false; !isDone && round < refusalRoundsMax; round += 1) {
       const text = accepted.map((one) => one.text.trimEnd()).join('\n');
-      const ini = parseIni(text, { env });
+      const ini = parseIni(text, { env, sections: iniSections });
       const problems = ini.problems.length > 0 ? ini.problems : consistencyProblems(ini);
       for (const { line, message } of problems) remove(Math.max(0, line - 1), message);
       isDone = problems.length === 0;

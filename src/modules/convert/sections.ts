@@ -1,5 +1,5 @@
 import { parseUnixUrl, unixScheme } from '../../core/values/network/unix-socket.ts';
-import { sectionName, type Conversion, type IniSection, type Source } from './conversion.ts';
+import { sectionName, type Conversion, type WrittenSection, type Source } from './conversion.ts';
 
 /** Where a section applies: its origins, `*` for all, and a word for the names of its sections. */
 export interface SitePlace {
@@ -20,7 +20,11 @@ interface MountWish {
 }
 
 /** Adds a `[disk.<name>]` for each origin. */
-export function addMount(place: SitePlace, wish: MountWish, source: Source): readonly IniSection[] {
+export function addMount(
+  place: SitePlace,
+  wish: MountWish,
+  source: Source,
+): readonly WrittenSection[] {
   return forOrigins(place, 'disk', wish.path, source, (section) => {
     if (wish.path !== '/') section.set('path', wish.path);
     section.set('root', wish.root);
@@ -54,7 +58,11 @@ export interface ProxyWish {
 }
 
 /** Adds a `[proxy.<name>]` for each origin, which answers its path without the last slash, too. */
-export function addProxy(place: SitePlace, wish: ProxyWish, source: Source): readonly IniSection[] {
+export function addProxy(
+  place: SitePlace,
+  wish: ProxyWish,
+  source: Source,
+): readonly WrittenSection[] {
   const { path, sources, host } = wish;
   return forOrigins(place, 'proxy', path, source, (section) => {
     if (path !== '/') section.set('path', path.endsWith('/') ? path : `${path}/`);
@@ -210,7 +218,7 @@ export function addFields(
 }
 
 /** Writes fields to a section whose lines are fields; of two of one name, the second is added. */
-export function writeFields(section: IniSection, fields: readonly FieldWish[]): void {
+export function writeFields(section: WrittenSection, fields: readonly FieldWish[]): void {
   for (const { name, template, isAdded, source } of fields) {
     if (isAdded !== true && section.setTemplate(name, template, source)) continue;
     section.addTemplate(name, template, source);
@@ -289,8 +297,8 @@ function forOrigins(
   kind: 'disk' | 'proxy' | 'redirect' | 'rewrite' | 'access' | 'rate' | 'headers',
   path: string,
   source: Source,
-  fill: (section: IniSection) => void,
-): readonly IniSection[] {
+  fill: (section: WrittenSection) => void,
+): readonly WrittenSection[] {
   const words = sectionName(path);
   const own = origins.length === 1 && origins[0] === '*' ? words || name : `${name}-${words}`;
   return origins.map((origin) => {

@@ -119,21 +119,22 @@ function ownPath(query: string): string | undefined {
   return origin === here && !pathname.startsWith('//') ? pathname + search : undefined;
 }
 
-/** What a browser asks for to run it (Fetch, request destination). */
-const code: ReadonlySet<string> = new Set([
+/**
+ * What only a page that runs scripts asks for (Fetch, request destination): code, and with the
+ * empty one whatever a script fetches, which it may run or put into its page.
+ */
+const ofScripts: ReadonlySet<string> = new Set([
   ...['script', 'worker', 'sharedworker', 'serviceworker', 'audioworklet', 'paintworklet', 'xslt'],
+  ...['json', 'empty'],
 ]);
 
 /**
- * Whether a request is for code, while the preview has pages of others than designers. These run no
+ * Whether a script asks, while the preview has pages of others than designers. These run no
  * scripts: it is a page of the live site that asks, in another tab, or a worker of it, so it gets
- * that of the live site.
+ * what the live site has.
  */
-export function isCodeOfOthers(
-  { isTrusted }: Pick<DraftSite, 'isTrusted'>,
-  fields: Fields,
-): boolean {
-  return !isTrusted && code.has(fields['sec-fetch-dest'] ?? '');
+export function isOfLivePage({ isTrusted }: Pick<DraftSite, 'isTrusted'>, fields: Fields): boolean {
+  return !isTrusted && ofScripts.has(fields['sec-fetch-dest'] ?? '');
 }
 
 /** Fields with which a client might get less than the whole page, or a coding of it. */

@@ -1,6 +1,6 @@
 import { basename, extname } from 'node:path/posix';
 import { contentType } from 'mime-types';
-import type { ExtensionType } from '../../core/config/values.ts';
+import type { ExtensionType } from './section.ts';
 
 /** Names that stand for an extension: Apple's devices ask for one without, and expect JSON. */
 const namedExtensions = new Map([['apple-app-site-association', 'json']]);

@@ -4,6 +4,7 @@ import {
   variableWords,
 } from '../../core/http/field-template.ts';
 import { customHeadersMax } from '../../core/config/limits.ts';
+import { iniTemplateLine } from '../../core/config/describe.ts';
 import { duplicateMessage } from '../../core/config/entry.ts';
 import {
   answerFieldName,
@@ -11,23 +12,11 @@ import {
   fieldToken,
   fieldValue,
 } from '../../core/config/headers.ts';
-import { quoted, type LineProblem } from '../../core/config/problem.ts';
+import type { FieldContext, FieldLines, FieldSection } from '../../core/config/ini-section.ts';
+import { quoted } from '../../core/config/problem.ts';
 import type { Entry } from '../../core/config/scan.ts';
 import { substituteInTemplate, type Environment } from '../../core/config/variables.ts';
 import type { ValueParser } from '../../core/config/values.ts';
-
-/** A section whose keys are the names of header fields. */
-export interface ParsedTemplates {
-  readonly name: string;
-  readonly line: number;
-  /**
-   * Name, template, name, template …; an empty template removes the field. A name that ends with
-   * `[]` adds one.
-   */
-  readonly fields: readonly string[];
-  /** Whether the section has no lines, also no wrong ones. */
-  readonly isEmpty: boolean;
-}
 
 /** Fields of a request that frame the message, or that Waymark makes itself. */
 const notInRequest: ReadonlySet<string> = new Set([
@@ -51,46 +40,40 @@ const requestFieldName: ValueParser<string> = (value) => {
   return { value };
 };
 
-interface FieldSection {
-  readonly name: string;
-  readonly line: number;
-  readonly entries: readonly Entry[];
-}
-
-interface FieldContext {
-  readonly env: Environment;
-  readonly problems: LineProblem[];
-}
-
 /**
- * Parses the lines of `[proxy.<name>.request_headers]`: each sets a field of the requests to the
+ * The lines of `[proxy.<name>.request_headers]`: each sets a field of the requests to the
  * application. Values may have the variables of a request (http/headers/field-template.ts).
  */
-export function parseRequestHeaders(section: FieldSection, context: FieldContext): ParsedTemplates {
-  const title = `[proxy.${section.name}.request_headers]`;
-  return parseFieldLines(section, { ...context, title, parseName: requestFieldName });
-}
+export const requestFields: FieldLines = {
+  member: 'requestHeaders',
+  parse: (section, context) => parseFieldLines(section, context, requestFieldName),
+  write: templateLines,
+};
 
 /**
- * Parses the lines of `[headers.<name>]` and `[proxy.<name>.headers]`, which change the fields of
- * answers; `title` names the section in messages. `name[]` adds a field.
+ * The lines of `[headers.<name>]` and `[proxy.<name>.headers]`, which change the fields of answers.
+ * `name[]` adds a field; an empty template removes the field.
  */
-export function parseResponseHeaders(
-  section: FieldSection,
-  context: FieldContext & { readonly title: string },
-): ParsedTemplates {
-  return parseFieldLines(section, { ...context, parseName: answerFieldName });
+export function answerFields(member: string): FieldLines {
+  return {
+    member,
+    parse: (section, context) => parseFieldLines(section, context, answerFieldName),
+    write: templateLines,
+  };
+}
+
+/** Lines of name and template, whose variables stay as they are. */
+function templateLines(fields: readonly string[]): string {
+  return fields
+    .map((name, at) => (at % 2 === 0 ? iniTemplateLine(name, fields[at + 1] ?? '') : ''))
+    .join('');
 }
 
 function parseFieldLines(
-  { name, line, entries }: FieldSection,
-  {
-    env,
-    problems,
-    title,
-    parseName,
-  }: FieldContext & { readonly title: string; readonly parseName: ValueParser<string> },
-): ParsedTemplates {
+  { title, line, entries }: FieldSection,
+  { env, problems }: FieldContext,
+  parseName: ValueParser<string>,
+): readonly string[] {
   const canRepeat = parseName === answerFieldName;
   const fields: string[] = [];
   const seen = new Map<string, number>();
@@ -114,7 +97,7 @@ function parseFieldLines(
     const message = `${title} has more than ${customHeadersMax} fields: remove some`;
     problems.push({ line, message });
   }
-  return { name, line, fields, isEmpty: entries.length === 0 };
+  return fields;
 }
 
 /** Parses one line; `refused` is a complete message about it. */

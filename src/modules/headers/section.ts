@@ -1,14 +1,22 @@
 import { originPattern } from '../../core/config/addresses.ts';
-import {
-  type KeyText,
-  type ParsedKeys,
-  list,
-  optional,
-  single,
-} from '../../core/config/ini-key.ts';
-import type { LineProblem } from '../../core/config/problem.ts';
+import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import { iniSection } from '../../core/config/ini-section.ts';
 import { type ValueParser, choice } from '../../core/config/values.ts';
-import type { ParsedTemplates } from './header-lines.ts';
+import { answerFields } from './header-lines.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    /** In the order of the file. */
+    readonly headers: readonly HeadersConfig[];
+  }
+}
+
+/** `[headers.<name>]`: fields of answers. */
+interface HeadersConfig extends FieldsOf<typeof headersKeys> {
+  readonly name: string;
+  /** Name, template, name, template …; a name that ends with `[]` adds a field. */
+  readonly fields: readonly string[];
+}
 
 /** A path in which each `*` stands for any text, such as `/assets/*` or `*.js`. */
 export const pathPattern: ValueParser<string> = (value) =>
@@ -17,51 +25,41 @@ export const pathPattern: ValueParser<string> = (value) =>
     : { refused: 'write a path that begins with / or *, such as `/assets/*` or `*.js`' };
 
 /** The keys of `[headers.<name>]`; its other lines are header fields. */
-export const headersKeys = {
-  origin: single(originPattern, '*'),
-  path: list(pathPattern, '/*'),
-  security: optional(choice('strict')),
-};
-
-/** What the reference says about each key. */
-export const headersTexts: Readonly<Record<keyof typeof headersKeys, KeyText>> = {
-  origin: {
+const headersKeys = {
+  origin: single(originPattern, '*', {
     about:
-      'The origin whose answers get the fields; `https://*.example.com` for all ' +
-      'subdomains, `*` for every origin.',
+      'The origin whose answers get the fields; `https://*.example.com` for all subdomains, `*` ' +
+      'for every origin.',
     example: 'https://www.example.com',
-  },
-  path: {
+  }),
+  path: list(pathPattern, '/*', {
     about:
       'The canonical paths whose answers get the fields; each `*` stands for any text. ' +
       '`/assets/` is that one path, `/assets/*` all below it.',
     example: '/assets/*, *.woff2',
-  },
-  security: {
+  }),
+  security: optional(choice('strict'), {
     about:
       '`strict` adds the fields that checkers of security ask for, unless a line sets them: a ' +
       'Content-Security-Policy for files of the own origin, `X-Frame-Options`, ' +
       '`Referrer-Policy`, `Permissions-Policy` and `Cross-Origin-Opener-Policy`.',
     example: 'strict',
-  },
+  }),
 };
 
-/** A `[headers.<name>]`. */
-export interface ParsedHeaderRule {
-  readonly keys: ParsedKeys<typeof headersKeys>;
-  readonly fields: ParsedTemplates;
-}
-
-/** Finds sections that set no field, and fields for a proxy that does not exist. */
-export function headerRuleProblems({
-  headerRules,
-}: {
-  readonly headerRules: readonly ParsedHeaderRule[];
-}): readonly LineProblem[] {
-  return headerRules
-    .filter(({ keys, fields }) => keys.values.security === undefined && fields.isEmpty)
-    .map(({ keys: { name, line } }) => ({
-      line,
-      message: `[headers.${name}] has no effect: add a field, such as \`X-Frame-Options = DENY\``,
-    }));
-}
+/** `[headers.<name>]`: fields of answers. */
+export const headersSection = iniSection({
+  header: 'headers.<name>',
+  keys: headersKeys,
+  lines: answerFields('fields'),
+  place: 'headers',
+  since: '0.2',
+  about: 'Header fields of answers. All other lines of the section are fields.',
+  example: { name: 'all', lines: { 'X-Robots-Tag': 'noindex' } },
+  check: (rules) =>
+    rules.flatMap(({ name, line, values, isEmpty }) => {
+      if (values.security !== undefined || !isEmpty) return [];
+      const advice = 'add a field, such as `X-Frame-Options = DENY`';
+      return [{ line, message: `[headers.${name}] has no effect: ${advice}` }];
+    }),
+});

@@ -13,6 +13,7 @@ import { Failure, failureFrom } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import {
   type ApiKey,
+  type Caller,
   type Scope,
   hookScopePattern,
   isApiKey,
@@ -96,6 +97,24 @@ export function requireComing(until: string | undefined, nowMs: number): void {
   if (keyEndMs({ ...(until !== undefined && { until }) }) > nowMs) return;
   const message = `${until ?? ''} has passed: it is ${new Date(nowMs).toISOString()} now.`;
   throw new Failure('invalid', message, { field: 'until' });
+}
+
+/**
+ * Throws `forbidden` for an end of `what` after that of the caller's own key: that would outlive
+ * whom it was given to.
+ */
+export function requireEndWithin(
+  reads: Pick<Reads, 'key'>,
+  { keyId }: Pick<Caller, 'keyId'>,
+  what: { readonly name: 'key' | 'token'; readonly until: string | undefined },
+): void {
+  const own = keyId === undefined ? undefined : reads.key(keyId);
+  const { name, until } = what;
+  if (own === undefined || keyEndMs({ ...(until !== undefined && { until }) }) <= keyEndMs(own)) {
+    return;
+  }
+  const message = `Your key ends at ${own.until ?? ''}, and no ${name} of it ends later.`;
+  throw new Failure('forbidden', message, { field: 'until' });
 }
 
 /** As addKey, but makes no key if there is one; of several nodes, one makes it. */
@@ -343,7 +362,8 @@ const untilSchema = {
 
 /**
  * key.insert: makes a key. Only this answer shows it: a repeat with the same vk makes no other key,
- * and has the answer without it. Refuses with `conflict` for the vk of another request.
+ * and has the answer without it. Refuses with `conflict` for the vk of another request, and
+ * `forbidden` for an end after that of the caller's key.
  */
 export const insertKey = defineOperation({
   name: 'svc1.key.insert',
@@ -409,8 +429,9 @@ export const insertKey = defineOperation({
     const by = { by: authorOf(call), via: call.via, request };
     const written = await commitOnce(parts.store, by, {
       again: (reads, seq) => keyInserted(reads.change(seq)),
-      decide: (_reads, claim) => {
+      decide: (reads, claim) => {
         requireComing(wanted.until, parts.now());
+        requireEndWithin(reads, call.caller, { name: 'key', until: wanted.until });
         return { drafts: [{ ...made.draft, ...claim }], answer: () => made.shown };
       },
     });
@@ -464,7 +485,8 @@ function timesOf({ keyUses, now }: Omit<ListParts, 'store'>): KeyTimes {
 
 /**
  * key.edit: changes the name or the end of a key, also of one that has ended. Refuses with
- * `not_found`, and with `invalid` for an end that has passed.
+ * `not_found`, with `invalid` for an end that has passed, and with `forbidden` for one after
+ * that of the caller's key.
  */
 export const editKeyById = defineOperation({
   name: 'svc1.key.edit',
@@ -491,10 +513,12 @@ export const editKeyById = defineOperation({
       const by = { by: authorOf(call), via: call.via, request };
       const written = await commitOnce(store, by, {
         again: () => ({ id }),
-        decide: (reads, claim) => ({
-          drafts: [{ ...edition({ reads, id, data }, parts.now()), ...claim }],
-          answer: () => ({ id }),
-        }),
+        decide(reads, claim) {
+          const drafts = [{ ...edition({ reads, id, data }, parts.now()), ...claim }];
+          const end = until === undefined ? undefined : { until: parseEnd(until) };
+          if (end !== undefined) requireEndWithin(reads, call.caller, { name: 'key', ...end });
+          return { drafts, answer: () => ({ id }) };
+        },
       });
       const key = readKey(store, id, timesOf(parts));
       return { ...reportResult(written, request), data: key };

@@ -1,12 +1,10 @@
-import {
-  type KeyText,
-  type ParsedKeys,
-  list,
-  optional,
-  single,
-} from '../../core/config/ini-key.ts';
+import { dirname } from 'node:path';
+import { checkFolder } from '../../core/config/files.ts';
+import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import { iniSection, type ParsedSection } from '../../core/config/ini-section.ts';
 import { type LineProblem, quoted } from '../../core/config/problem.ts';
 import {
+  type Refused,
   type ValueParser,
   anyText,
   choice,
@@ -20,6 +18,14 @@ import { durationText, sizeText } from '../../core/values/units.ts';
 import { pathPattern } from '../headers/section.ts';
 import { type AccessField, accessFields, templateFields } from './access-fields.ts';
 import type { SyslogAddress } from './syslog-message.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    readonly log: FieldsOf<typeof logKeys> & {
+      readonly paths: readonly (FieldsOf<typeof pathLogKeys> & { readonly name: string })[];
+    };
+  }
+}
 
 /** The name of a field of the access log. */
 const accessField: ValueParser<AccessField> = (text) => {
@@ -79,126 +85,156 @@ function syslogText(address: SyslogAddress): string {
 }
 
 /** The keys of `[log]`. */
-export const logKeys = {
-  level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info'),
-  access: single(yesNo, 'yes'),
-  format: single(choice('pretty', 'json', 'combined'), 'pretty'),
-  fields: list(accessField, ''),
-  line: optional(lineTemplate),
-  redact: list(parameterName, ''),
-  /** The file of the access log; by default, standard output. */
-  file: optional(anyText, { isPath: true, holds: 'the access log' }),
-  syslog: optional(syslogAddress, { write: syslogText }),
-  rotate_size: optional(rotateSize, {
-    field: 'rotateBytes',
-    write: sizeText,
+const logKeys = {
+  level: single(choice('trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'), 'info', {
+    about: 'The least important messages that the log has.',
+    example: 'warn',
   }),
-  rotate_age: optional(duration('1m', '3650d'), {
-    field: 'rotateAgeMs',
-    write: durationText,
+  access: single(yesNo, 'yes', { about: 'Whether each request has a line.', example: 'no' }),
+  format: single(choice('pretty', 'json', 'combined'), 'pretty', {
+    about: 'The format of the lines: see [the log](log.md).',
+    example: 'json',
   }),
-  rotate_keep: single(wholeNumber(1, 1_000), '7'),
-  /** Whether answers name their source in Server-Timing (docs/design/requests.md#precedence). */
-  explain: single(yesNo, 'no'),
-};
-
-/** The keys of `[log.<name>]`. */
-export const pathLogKeys = {
-  path: list(pathPattern, ''),
-  access: single(yesNo, 'yes'),
-  sample: single(wholeNumber(1, 1_000_000), '1'),
-};
-
-/** What the reference says about each key of `[log]`. */
-export const logTexts: Readonly<Record<keyof typeof logKeys, KeyText>> = {
-  level: { about: 'The least important messages that the log has.', example: 'warn' },
-  access: { about: 'Whether each request has a line.', example: 'no' },
-  format: { about: 'The format of the lines: see [the log](log.md).', example: 'json' },
-  fields: {
+  fields: list(accessField, '', {
     about:
       'The [fields](log.md#all-fields) of a request: those of a line as `json`, and further ones ' +
       'at the end of a line as `combined` or `pretty`.',
     example: 'address, method, target, status, ms, tls, user_agent',
-  },
-  line: {
+    since: '0.2',
+  }),
+  line: optional(lineTemplate, {
     about:
       'A template for the line of a request, in place of the format: its ' +
       '[fields](log.md#all-fields) are in braces.',
     example: '{address} {user} [{date}] \\"{request}\\" {status} {bytes} {ms}',
-  },
-  redact: {
+    since: '0.2',
+  }),
+  redact: list(parameterName, '', {
     about:
       'Names of query parameters whose values the access log shows as `redacted`, also in the ' +
       'Referer.',
     example: 'token, email',
-  },
-  file: {
+    since: '0.2',
+  }),
+  file: optional(anyText, {
+    isPath: true,
+    checkPath: checkLogFolder,
+    holds: 'the access log',
     about: 'A file for the access log, in place of standard output.',
     example: '/var/log/waymark/access.log',
-  },
-  syslog: {
+    since: '0.2',
+  }),
+  syslog: optional(syslogAddress, {
+    write: syslogText,
     about:
       'A syslog that gets the log in place of standard output (RFC 5424): `udp://host:port`, ' +
       '`tcp://host:port`, or `unix:/path` of a socket of streams.',
     example: 'udp://127.0.0.1:514',
-  },
-  rotate_size: {
+    since: '0.2',
+  }),
+  rotate_size: optional(rotateSize, {
+    field: 'rotateBytes',
+    write: sizeText,
     about:
       'The size after which the file of the access log is renamed to `NAME.1`, and the earlier ' +
       'ones to `NAME.2` and so on.',
     example: '100MiB',
-  },
-  rotate_age: { about: 'The age after which the file is renamed in the same way.', example: '1d' },
-  rotate_keep: { about: 'How many renamed files are kept.', example: '30' },
-  explain: { about: 'Whether every answer names its source in Server-Timing.', example: 'yes' },
+    since: '0.2',
+    beside: { file: '/var/log/waymark/access.log' },
+  }),
+  rotate_age: optional(duration('1m', '3650d'), {
+    field: 'rotateAgeMs',
+    write: durationText,
+    about: 'The age after which the file is renamed in the same way.',
+    example: '1d',
+    since: '0.2',
+    beside: { file: '/var/log/waymark/access.log' },
+  }),
+  rotate_keep: single(wholeNumber(1, 1_000), '7', {
+    about: 'How many renamed files are kept.',
+    example: '30',
+    since: '0.2',
+    beside: { file: '/var/log/waymark/access.log', rotate_age: '1d' },
+  }),
+  explain: single(yesNo, 'no', {
+    about: 'Whether every answer names its source in Server-Timing.',
+    example: 'yes',
+  }),
 };
 
-/** What the reference says about each key of `[log.<name>]`. */
-export const pathLogTexts: Readonly<Record<keyof typeof pathLogKeys, KeyText>> = {
-  path: {
+/** The keys of `[log.<name>]`. */
+const pathLogKeys = {
+  path: list(pathPattern, '', {
     about: 'The paths; each `*` stands for any text.',
     example: '/health, /assets/*',
-  },
-  access: { about: 'Whether requests for these paths have a line.', example: 'no' },
-  sample: {
+    beside: { access: 'no' },
+  }),
+  access: single(yesNo, 'yes', {
+    about: 'Whether requests for these paths have a line.',
+    example: 'no',
+  }),
+  sample: single(wholeNumber(1, 1_000_000), '1', {
     about:
       'One of how many requests has a line, chosen at random. An answer with a status of 500 or ' +
       'more always has one.',
     example: '100',
-  },
+  }),
 };
 
-/** Finds settings of the log that exclude each other, and sections without an effect. */
-export function logProblems({
-  log,
-  pathLogs,
-}: {
-  readonly log: ParsedKeys<typeof logKeys>;
-  readonly pathLogs: readonly ParsedKeys<typeof pathLogKeys>[];
-}): readonly LineProblem[] {
-  const problems: LineProblem[] = [];
-  const at = (key: string, message: string): void => {
-    const line = log.lines.get(key)?.[0];
-    if (line !== undefined) problems.push({ line, message });
-  };
-  if (log.values.line !== undefined && log.values.fields.length > 0) {
-    at('fields', '`fields` has no effect with `line`: remove one of them');
-  }
-  const { file } = log.values;
-  for (const key of ['rotate_size', 'rotate_age'] as const) {
-    if (file === undefined && log.values[key] !== undefined) {
-      at(key, `\`${key}\` needs \`file\`, too: standard output has no file to rotate`);
-    }
-  }
-  for (const { name, line, isValid, values } of pathLogs) {
-    if (!isValid) continue;
-    const title = `[log.${name}]`;
-    if (values.path.length === 0) {
-      problems.push({ line, message: `${title} needs \`path\`, such as \`path = /health\`` });
-    } else if (values.access && values.sample === 1) {
+/** `[log]`: the log and the access log. */
+export const logSection = iniSection({
+  header: 'log',
+  keys: logKeys,
+  place: 'log',
+  since: '0.1',
+  check: ([log]) => (log === undefined ? [] : logProblems(log)),
+  warnings: ({ log: { file, access } }) =>
+    file === undefined || access
+      ? []
+      : ['[log] file has no effect: it is the file of the access log, and `access` is no.'],
+});
+
+/** `[log.<name>]`: the lines of some paths in the access log. */
+export const pathLogSection = iniSection({
+  header: 'log.<name>',
+  keys: pathLogKeys,
+  place: 'log.paths',
+  since: '0.2',
+  about:
+    'The lines of some paths in the access log. The first section of the file whose path matches ' +
+    'decides.',
+  example: { name: 'assets', lines: { path: '/assets/*' } },
+  check: (logs) =>
+    logs.flatMap(({ name, line, isValid, values }) => {
+      const title = `[log.${name}]`;
+      if (isValid && values.path.length === 0) {
+        return [{ line, message: `${title} needs \`path\`, such as \`path = /health\`` }];
+      }
+      if (!isValid || !values.access || values.sample !== 1) return [];
       const message = `${title} has no effect: add \`access = no\` or \`sample = 100\``;
-      problems.push({ line, message });
-    }
-  }
-  return problems;
+      return [{ line, message }];
+    }),
+});
+
+/** Finds settings of the log that exclude each other. */
+function logProblems(log: ParsedSection<typeof logKeys>): readonly LineProblem[] {
+  const { file, line, fields } = log.values;
+  const at = (key: string, message: string): readonly LineProblem[] =>
+    (log.lines.get(key) ?? []).slice(0, 1).map((where) => ({ line: where, message }));
+  return [
+    ...(line !== undefined && fields.length > 0
+      ? at('fields', '`fields` has no effect with `line`: remove one of them')
+      : []),
+    ...(['rotate_size', 'rotate_age'] as const).flatMap((key) =>
+      file === undefined && log.values[key] !== undefined
+        ? at(key, `\`${key}\` needs \`file\`, too: standard output has no file to rotate`)
+        : [],
+    ),
+  ];
+}
+
+/** The server creates the file of the access log, but not its folder. */
+async function checkLogFolder(path: string): Promise<Refused | undefined> {
+  const refused = await checkFolder(dirname(path));
+  return refused && { refused: `is in a folder that ${refused.refused}` };
 }

@@ -4,7 +4,7 @@ import { isLoopback, namesOrigin } from '../../core/config/config.ts';
 import type { Allocation, SharedLimit } from '../../core/fair/shared-limit.ts';
 import { pageFields } from '../../core/http/content/page.ts';
 import { type FieldList, type Reply, noBody } from '../../core/http/reply.ts';
-import { parseJson, requireParsable } from '../../core/operations/http/envelope.ts';
+import { parseInput, requireParsable } from '../../core/operations/http/envelope.ts';
 import { readBodyBytesMax } from '../../core/operations/limits.ts';
 import { readBody, requirePlain } from '../../core/pipeline/body.ts';
 import type { Exchange } from '../../core/pipeline/exchange.ts';
@@ -153,8 +153,9 @@ async function readMessage(
   const effect = canWrite(caller) ? 'writes' : 'reads';
   const bytesMax = effect === 'writes' ? operationBodyBytesMax : readBodyBytesMax;
   const bytes = await readBody({ body, fields }, bytesMax, held);
-  requireParsable(outlineJson(bytes, []), effect);
-  const sent = parseJson(bytes.toString());
+  const outline = outlineJson(bytes, []);
+  requireParsable(outline, effect);
+  const sent = parseInput(bytes.toString(), outline);
   if (isJsonObject(sent)) return sent;
   throw new Failure('invalid', 'Send one message of JSON-RPC at a time.');
 }

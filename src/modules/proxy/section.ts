@@ -1,13 +1,7 @@
-import { mountPath, originPattern, unixUrl } from '../../core/config/addresses.ts';
+import { mountPath, originPattern, privatePlace, unixUrl } from '../../core/config/addresses.ts';
 import { lineWords } from '../../core/config/include.ts';
-import {
-  type KeyText,
-  type ParsedKeys,
-  list,
-  optional,
-  repeatedIfAny,
-  single,
-} from '../../core/config/ini-key.ts';
+import { type FieldsOf, list, optional, repeatedIfAny, single } from '../../core/config/ini-key.ts';
+import { iniSection, type ParsedIni, type ParsedSection } from '../../core/config/ini-section.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import {
   type ValueParser,
@@ -30,8 +24,23 @@ import {
 import { parseAuthority } from '../../core/values/network/authority.ts';
 import { escapedPath } from '../../core/values/path.ts';
 import { durationText, sizeText } from '../../core/values/units.ts';
-import type { ParsedTemplates } from '../headers/header-lines.ts';
+import { answerFields, requestFields } from '../headers/header-lines.ts';
 import { balances } from './balance.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    readonly proxies: readonly ProxyConfig[];
+    readonly fetch: FieldsOf<typeof fetchKeys>;
+  }
+  /** `[proxy.<name>]`: an application behind Waymark. */
+  interface ProxyConfig extends FieldsOf<typeof proxyKeys> {
+    readonly name: string;
+    /** Fields of the requests to it: name, template, name, template … */
+    readonly requestHeaders: readonly string[];
+    /** Fields of its answers: name, template, name, template … */
+    readonly headers: readonly string[];
+  }
+}
 
 /** The path of a proxy: that of a mount, without a `*`. */
 const proxyPath: ValueParser<string> = (text) =>
@@ -80,187 +89,169 @@ const checkPath: ValueParser<string> = (value) =>
     : { refused: 'write a path of the application, such as `/status`' };
 
 /** The keys of `[proxy.<name>]`: an application behind Waymark. */
-export const proxyKeys = {
-  origin: single(originPattern, '*'),
-  /** A canonical path prefix that ends in `/`. */
-  path: single(proxyPath, '/', { write: escapedPath }),
-  /** The URLs of the application's servers. */
-  source: repeatedIfAny(applicationUrl),
-  methods: list(method, 'all'),
-  host: single(wordOr('client', wordOr('source', hostText)), 'client'),
-  /** By default that of `[fetch]`. */
-  timeout: optional(duration('1ms', '1d'), { field: 'timeoutMs', write: durationText }),
-  connect_timeout: optional(duration('1ms', '10m'), {
-    field: 'connectTimeoutMs',
-    write: durationText,
-  }),
-  max_body: optional(size, { field: 'bodyBytesMax', write: sizeText }),
-  cache: single(yesNo, 'yes'),
-  cache_cookies: single(yesNo, 'no'),
-  balance: single(choice(...balances), 'least'),
-  /** The weight of each source, in their order; empty for equal ones. */
-  weight: list(wholeNumber(0, sourceWeightMax), '', { field: 'weights' }),
-  retries: single(wholeNumber(0, fetchRetriesMax), '2'),
-  mirror: optional(serverUrl),
-  http_version: single(choice('1.1', '2'), '1.1'),
-  proxy_protocol: optional(choice(...proxyVersions)),
-  resolve: single(yesNo, 'no'),
-  health: optional(checkPath),
-  health_interval: single(duration(checkIntervalMin, checkIntervalMax), '10s', {
-    field: 'healthIntervalMs',
-    write: durationText,
-  }),
-};
-
-/** What the reference says about each key. */
-export const proxyTexts: Readonly<Record<keyof typeof proxyKeys, KeyText>> = {
-  origin: {
+const proxyKeys = {
+  origin: single(originPattern, '*', {
     about:
-      'The origin that the application answers for; `https://*.example.com` for all ' +
-      'subdomains, `*` for every origin.',
+      'The origin that the application answers for; `https://*.example.com` for all subdomains, ' +
+      '`*` for every origin.',
     example: 'https://www.example.com',
-  },
-  path: {
+  }),
+  path: single(proxyPath, '/', {
+    write: escapedPath,
     about:
       'The path of the URL that the application answers, and all below it; `/api` and `/api/` ' +
-      'mean the same. Files and stored pages come ' +
-      'first; among proxies and `content.fetch` rules the longest path does.',
+      'mean the same. Files and stored pages come first; among proxies and `content.fetch` rules ' +
+      'the longest path does.',
     example: '/api/',
-  },
-  source: {
+  }),
+  source: repeatedIfAny(applicationUrl, {
     about:
       'The URL of the application, or of several servers of it. Without a path, the application ' +
       'gets the path that the visitor sent; a path, also a bare `/`, replaces `path`. ' +
       '`srv+http://_app._tcp.example.com` means the servers in the SRV records of that name, and ' +
       '`unix:/run/app.sock` a unix socket (`unix:/run/app.sock:/base/` with a path).',
     example: 'http://127.0.0.1:3000',
-  },
-  methods: {
+  }),
+  methods: list(method, 'all', {
     about: 'The methods that are passed on; `UPGRADE` stands for websockets and other protocols.',
     example: 'GET, HEAD, POST, UPGRADE',
-  },
-  host: {
+  }),
+  host: single(wordOr('client', wordOr('source', hostText)), 'client', {
     about:
       'The Host that the application gets: that of the client, that of its source (`localhost` ' +
       'for a unix socket), or a name.',
     example: 'source',
-  },
-  timeout: {
+  }),
+  timeout: optional(duration('1ms', '1d'), {
+    field: 'timeoutMs',
+    write: durationText,
     about:
       'How long the application may take to answer, and may pause within its answer. By default ' +
       'that of `[fetch]`.',
     example: '5m',
-  },
-  connect_timeout: {
+  }),
+  connect_timeout: optional(duration('1ms', '10m'), {
+    field: 'connectTimeoutMs',
+    write: durationText,
     about: 'How long connecting to it may take. By default that of `[fetch]`.',
     example: '500ms',
-  },
-  max_body: {
+  }),
+  max_body: optional(size, {
+    field: 'bodyBytesMax',
+    write: sizeText,
     about: 'The longest content of a request that is passed on. By default that of `[fetch]`.',
     example: '1GiB',
-  },
-  cache: {
+  }),
+  cache: single(yesNo, 'yes', {
     about: 'Whether the shared cache stores answers that the application allows it to store.',
     example: 'no',
-  },
-  cache_cookies: {
+  }),
+  cache_cookies: single(yesNo, 'no', {
     about:
       'Whether an answer that sets cookies is cached without them: only the visitor whose ' +
       'request it answers gets them. Otherwise such an answer is not cached. Only for an ' +
       'application whose pages are the same for all: what is on them goes to everybody.',
     example: 'yes',
-  },
-  balance: {
+    since: '0.3',
+  }),
+  balance: single(choice(...balances), 'least', {
     about:
       'Which of several sources gets a request: the one with the fewest running requests for its ' +
       'weight (`least`), the next one (`turn`), or always the same one for a visitor, by a ' +
       '`cookie` (`waymark_source`) or by the `address`.',
     example: 'cookie',
-  },
-  weight: {
+    beside: { source: ['http://127.0.0.1:3000', 'http://127.0.0.1:3001'] },
+  }),
+  weight: list(wholeNumber(0, sourceWeightMax), '', {
+    field: 'weights',
     about:
       'The share of the requests that each source gets, in the order of the sources. A source of ' +
       '0 gets requests only while all others fail. By default all are equal.',
     example: '95, 5',
-  },
-  retries: {
+    beside: { source: ['http://127.0.0.1:3000', 'http://127.0.0.1:3001'] },
+  }),
+  retries: single(wholeNumber(0, fetchRetriesMax), '2', {
     about:
       'How many other sources get a request that failed before it was sent, or that may be ' +
       'repeated.',
     example: '0',
-  },
-  mirror: {
+    beside: { source: ['http://127.0.0.1:3000', 'http://127.0.0.1:3001'] },
+  }),
+  mirror: optional(serverUrl, {
     about:
       'A server that gets a copy of each request, whatever its method, to try it with real ' +
       'traffic. Visitors never get its answers. Requests with more than 1 MiB of content, ' +
       'websockets, and what the cache answers are not copied.',
     example: 'http://127.0.0.1:3003',
-  },
-  http_version: {
+  }),
+  http_version: single(choice('1.1', '2'), '1.1', {
     about:
-      'The version of HTTP that the application gets: `2` over TLS, or in the clear (h2c). ' +
-      'gRPC needs it. Websockets are in HTTP/1.1 in any case.',
+      'The version of HTTP that the application gets: `2` over TLS, or in the clear (h2c). gRPC ' +
+      'needs it. Websockets are in HTTP/1.1 in any case.',
     example: '2',
-  },
-  proxy_protocol: {
+  }),
+  proxy_protocol: optional(choice(...proxyVersions), {
     about:
       'The version of the PROXY protocol by which each connection to the application names the ' +
       'visitor. Each request then has a connection of its own.',
     example: 'v2',
-  },
-  resolve: {
+  }),
+  resolve: single(yesNo, 'no', {
     about:
       'Whether each address of the name of a source is a server of its own, which gets its share ' +
       'of the requests and can fail alone. DNS gets a new query when the TTL of an address ends.',
     example: 'yes',
-  },
-  health: {
+  }),
+  health: optional(checkPath, {
     about:
       'A path that Waymark asks each source for at intervals. A source that does not answer with ' +
       '200 to 399 in time, twice in a row, gets requests only while there is no other.',
     example: '/status',
-  },
-  health_interval: {
+  }),
+  health_interval: single(duration(checkIntervalMin, checkIntervalMax), '10s', {
+    field: 'healthIntervalMs',
+    write: durationText,
     about: 'The time from one health check to the next. An answer may take as long, from 1 to 5 s.',
     example: '2s',
-  },
+    beside: { health: '/status' },
+  }),
 };
 
-type ParsedProxy = ParsedKeys<typeof proxyKeys>;
+/** `[proxy.<name>]`: an application behind Waymark. */
+export const proxySection = iniSection({
+  header: 'proxy.<name>',
+  keys: proxyKeys,
+  place: 'proxies',
+  since: '0.2',
+  about:
+    'An application behind Waymark. It may be in a private network, since only this file names it.',
+  example: { name: 'app', lines: { source: 'http://127.0.0.1:3000' } },
+  check: wrongProxies,
+  names: ({ proxies }) => ({ origins: proxies.map(({ origin }) => origin) }),
+});
 
-/**
- * Finds proxies that cannot work: without a source, or two with the same origin and path; and
- * fields for a proxy that does not exist.
- */
-export function proxyProblems({
-  proxies,
-  proxyRequestHeaders,
-  proxyHeaders,
-  includedFiles,
-}: {
-  readonly proxies: readonly ParsedProxy[];
-  readonly proxyRequestHeaders: readonly ParsedTemplates[];
-  readonly proxyHeaders: readonly ParsedTemplates[];
-  readonly includedFiles: readonly string[];
-}): readonly LineProblem[] {
-  const names = new Set(proxies.map(({ name }) => name));
-  const unowned = (sections: readonly ParsedTemplates[], part: string): readonly LineProblem[] =>
-    sections
-      .filter(({ name }) => !names.has(name))
-      .map(({ name, line }) => ({
-        line,
-        message: `[proxy.${name}.${part}] has no effect: there is no [proxy.${name}]`,
-      }));
-  return [
-    ...wrongProxies(proxies, includedFiles),
-    ...unowned(proxyRequestHeaders, 'request_headers'),
-    ...unowned(proxyHeaders, 'headers'),
-  ];
-}
+/** `[proxy.<name>.request_headers]`: fields of the requests to the application. */
+export const proxyRequestSection = iniSection({
+  header: 'proxy.<name>.request_headers',
+  keys: {},
+  lines: requestFields,
+  since: '0.2',
+});
 
+/** `[proxy.<name>.headers]`: fields of its answers. */
+export const proxyHeadersSection = iniSection({
+  header: 'proxy.<name>.headers',
+  keys: {},
+  lines: answerFields('headers'),
+  since: '0.2',
+});
+
+type ParsedProxy = ParsedSection<typeof proxyKeys>;
+
+/** Finds proxies that cannot work: without a source, or two with the same origin and path. */
 function wrongProxies(
   proxies: readonly ParsedProxy[],
-  includedFiles: readonly string[],
+  { includedFiles }: ParsedIni,
 ): readonly LineProblem[] {
   const seen = new Map<string, ParsedProxy>();
   return proxies.flatMap((proxy) => {
@@ -302,3 +293,44 @@ function wrongProxies(
     return [{ line: at, message: `${same}, in ${where}: ${cure}` }];
   });
 }
+
+const fetchKeys = {
+  allow_private: list(privatePlace, '', {
+    about:
+      'Private networks that sources may be in, and unix sockets that they may be on, such as ' +
+      '`unix:/run/app.sock`. By default none, so that no page rule can expose your network.',
+    example: '127.0.0.0/8, unix:/run/app.sock',
+  }),
+  connect_timeout: single(duration('1ms', '10m'), '3s', {
+    field: 'connectTimeoutMs',
+    write: durationText,
+    about: 'How long connecting to a source may take.',
+    example: '5s',
+  }),
+  timeout: single(duration('1ms', '1d'), '30s', {
+    field: 'timeoutMs',
+    write: durationText,
+    about: 'How long a source may take to answer, and may pause within its answer.',
+    example: '60s',
+  }),
+  cache: single(size, '256MiB', {
+    field: 'cacheBytesMax',
+    write: sizeText,
+    about: 'Disk space for cached content; `0` disables the cache.',
+    example: '1GiB',
+  }),
+  max_body: single(size, '64MiB', {
+    field: 'bodyBytesMax',
+    write: sizeText,
+    about: 'The longest content of a request that is passed on.',
+    example: '256MiB',
+  }),
+};
+
+/** `[fetch]`: requests to the sources of pages. */
+export const fetchSection = iniSection({
+  header: 'fetch',
+  keys: fetchKeys,
+  place: 'fetch',
+  since: '0.1',
+});

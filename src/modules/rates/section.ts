@@ -1,23 +1,35 @@
 import { cidr, originPattern } from '../../core/config/addresses.ts';
 import { fieldName } from '../../core/config/headers.ts';
+import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
 import {
-  type KeyText,
-  type ParsedKeys,
-  list,
-  optional,
-  single,
-} from '../../core/config/ini-key.ts';
+  iniSection,
+  type ParsedIni,
+  type ParsedSection,
+  problemOf,
+} from '../../core/config/ini-section.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import { type ValueParser, wholeNumber } from '../../core/config/values.ts';
 import { pathPattern } from '../headers/section.ts';
 import { providerNames } from '../login/section.ts';
+import { visitorSection } from '../visitors/section.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    readonly rates: readonly RateConfig[];
+  }
+  /** `[rate.<name>]`: how often clients may ask for some paths. */
+  interface RateConfig extends Omit<FieldsOf<typeof rateKeys>, 'rate'> {
+    readonly name: string;
+    readonly rate: RequestRate;
+  }
+}
 
 /** The largest number of requests, and of requests at once, in a rate. */
 const rateCountMax = 1_000_000_000;
 const rateBurstMax = 1_000_000;
 
 /** A number of requests in a period. */
-export interface RequestRate {
+interface RequestRate {
   readonly count: number;
   readonly periodMs: number;
 }
@@ -48,74 +60,65 @@ const counted: ValueParser<string> = (text) => {
 };
 
 /** The keys of `[rate.<name>]`. */
-export const rateKeys = {
-  origin: single(originPattern, '*'),
-  path: list(pathPattern, '/*'),
-  except: list(pathPattern, ''),
-  rate: optional(requestRate, {
-    write: (rate: RequestRate | undefined) => (rate === undefined ? '' : rateText(rate)),
-  }),
-  burst: optional(wholeNumber(1, rateBurstMax)),
-  by: single(counted, 'address'),
-  exempt: list(cidr, ''),
-  status: single(wholeNumber(400, 599), '429'),
-};
-
-/** What the reference says about each key. */
-export const rateTexts: Readonly<Record<keyof typeof rateKeys, KeyText>> = {
-  origin: {
+const rateKeys = {
+  origin: single(originPattern, '*', {
     about:
-      'The origin whose host is limited, with any scheme and port; `https://*.example.com` ' +
-      'for all subdomains, `*` for every origin.',
+      'The origin whose host is limited, with any scheme and port; `https://*.example.com` for ' +
+      'all subdomains, `*` for every origin.',
     example: 'https://www.example.com',
-  },
-  path: {
+  }),
+  path: list(pathPattern, '/*', {
     about:
       'The canonical paths that are limited; each `*` stands for any text, and a last `/` for ' +
       'all below it. As in `[access.<name>]`, upper and lower case and repeated slashes make no ' +
       'difference.',
     example: '/api/*, /search',
-  },
-  except: { about: 'Paths that are not limited.', example: '/api/health' },
-  rate: {
+  }),
+  except: list(pathPattern, '', { about: 'Paths that are not limited.', example: '/api/health' }),
+  rate: optional(requestRate, {
+    write: (rate: RequestRate | undefined) => (rate === undefined ? '' : rateText(rate)),
     about: 'How many requests each client may send in a second (`s`), minute, hour or day.',
     example: '100/m',
-  },
-  burst: {
+  }),
+  burst: optional(wholeNumber(1, rateBurstMax), {
     about:
       'How many requests a client may send at once that has sent none for a while. By default, ' +
       'those of `rate`.',
     example: '20',
-  },
-  by: {
+  }),
+  by: single(counted, 'address', {
     about:
       'What has a rate of its own: an `address` (of IPv6, the first 64 bits), a signed-in ' +
       '`user`, an API `key`, or the value of a field, such as `field:X-Api-Key`. A request ' +
       'without user, key or field counts for its address.',
     example: 'key',
-  },
-  exempt: { about: 'Networks that are not limited.', example: '10.0.0.0/8' },
-  status: { about: 'The status of a refusal.', example: '503' },
+  }),
+  exempt: list(cidr, '', { about: 'Networks that are not limited.', example: '10.0.0.0/8' }),
+  status: single(wholeNumber(400, 599), '429', {
+    about: 'The status of a refusal.',
+    example: '503',
+  }),
 };
 
-/** What rates need of other sections. */
-interface Surroundings {
-  readonly rates: readonly ParsedKeys<typeof rateKeys>[];
-  readonly login: Parameters<typeof providerNames>[0]['login'];
-  readonly logins: Parameters<typeof providerNames>[0]['logins'];
-  readonly auth: {
-    readonly values: {
-      readonly user_header: string | undefined;
-      readonly jwt_jwks: string | undefined;
-    };
-  };
-}
+/** `[rate.<name>]`: how often clients may ask for some paths. */
+export const rateSection = iniSection({
+  header: 'rate.<name>',
+  keys: rateKeys,
+  place: 'rates',
+  since: '0.2',
+  example: { name: 'api', lines: { path: '/api/*', rate: '100/m' } },
+  check: rateProblems,
+});
 
 /** Finds rates without a number, and those of users that the server cannot know. */
-export function rateProblems({ rates, auth, login, logins }: Surroundings): readonly LineProblem[] {
-  const { user_header: header, jwt_jwks: keys } = auth.values;
-  const knowsUsers = (header ?? keys) !== undefined || providerNames({ login, logins }).length > 0;
-  return rates.flatMap(({ name, line, lines, isValid, values }) => {
+function rateProblems(
+  rates: readonly ParsedSection<typeof rateKeys>[],
+  ini: ParsedIni,
+): readonly LineProblem[] {
+  const { user_header: header, jwt_jwks: keys } = ini.one(visitorSection).values;
+  const knowsUsers = (header ?? keys) !== undefined || providerNames(ini).length > 0;
+  return rates.flatMap((section) => {
+    const { name, line, isValid, values } = section;
     if (!isValid) return [];
     if (values.rate === undefined) {
       return [
@@ -123,13 +126,10 @@ export function rateProblems({ rates, auth, login, logins }: Surroundings): read
       ];
     }
     if (values.path.length === 0) {
-      return [{ line: lines.get('path')?.[0] ?? line, message: `[rate.${name}] limits no path` }];
+      return [problemOf(section, 'path', `[rate.${name}] limits no path`)];
     }
-    if (values.by === 'user' && !knowsUsers) {
-      const message =
-        '`by = user` needs `issuer` in [login], or `user_header` or `jwt_jwks` in [auth]';
-      return [{ line: lines.get('by')?.[0] ?? line, message }];
-    }
-    return [];
+    if (values.by !== 'user' || knowsUsers) return [];
+    const needed = '`issuer` in [login], or `user_header` or `jwt_jwks` in [auth]';
+    return [problemOf(section, 'by', `\`by = user\` needs ${needed}`)];
   });
 }

@@ -1,7 +1,6 @@
 import { join, resolve } from 'node:path';
-import { lineOf } from '../../core/config/consistency.ts';
 import { checkSymlinks, readText } from '../../core/config/files.ts';
-import type { ParsedSection } from '../../core/config/parse.ts';
+import { type ParsedSection, problemOf, type ReadFiles } from '../../core/config/ini-section.ts';
 import { type LineProblem, printable, quoted } from '../../core/config/problem.ts';
 import { redirectLinesMax } from '../../core/http/limits.ts';
 import { MIB } from '../../core/values/units.ts';
@@ -28,21 +27,21 @@ export interface MountFiles {
   readonly fileWarnings: readonly string[];
 }
 
-/** What a mount has that names no such files. */
-export const noMountFiles: MountFiles = {
-  redirectsText: undefined,
-  headerBlocks: [],
-  fileWarnings: [],
-};
+interface MountFileValues {
+  readonly root: string;
+  readonly symlinks: Parameters<typeof checkSymlinks>[2];
+  readonly redirects: string | undefined;
+  readonly headers_file: string | undefined;
+}
 
 /**
  * Reads the files that `redirects` and `headers_file` of a mount name. A file that does not exist
  * has no lines; every mistake is a warning, and the other lines work.
  */
 export async function readMountFiles(
-  { values }: Pick<ParsedSection<'disk.<name>'>, 'values'>,
+  values: MountFileValues,
   folder: string,
-): Promise<MountFiles> {
+): Promise<{ readonly content: MountFiles; readonly files: readonly string[] }> {
   const root = resolve(folder, values.root);
   const warnings: string[] = [];
   const read = async (name: string | undefined, bytesMax: number) => {
@@ -73,24 +72,33 @@ export async function readMountFiles(
   }
   const isUsed = parsed !== undefined && parsed.lines.length > 0;
   return {
-    redirectsText: isUsed ? redirects?.text : undefined,
-    headerBlocks: blocks?.blocks ?? [],
-    fileWarnings: warnings,
+    content: {
+      redirectsText: isUsed ? redirects?.text : undefined,
+      headerBlocks: blocks?.blocks ?? [],
+      fileWarnings: warnings,
+    },
+    files: [values.redirects, values.headers_file].flatMap((name) =>
+      name === undefined ? [] : join(root, name),
+    ),
   };
+}
+
+interface RedirectFileValues {
+  readonly file: string | undefined;
 }
 
 /** Reads the file of a `[redirect.<name>]`, in which every mistake is a problem. */
 export async function readRedirectFile(
-  section: ParsedSection<'redirect.<name>'>,
-  folder: string,
-): Promise<{ readonly text: string } | { readonly problems: readonly LineProblem[] }> {
-  const { file = '' } = section.values;
-  const line = lineOf(section, 'file');
-  const problem = (message: string): LineProblem => {
-    return { line: line ?? section.line, message: `\`file\` = ${quoted(file)} ${message}` };
-  };
+  section: Pick<ParsedSection, 'line' | 'lines'> & { readonly values: RedirectFileValues },
+  { folder }: { readonly folder: string },
+): Promise<ReadFiles> {
+  const { file } = section.values;
+  if (file === undefined) return {};
+  const files = [resolve(folder, file)];
+  const problem = (message: string): LineProblem =>
+    problemOf(section, 'file', `\`file\` = ${quoted(file)} ${message}`);
   const read = await readText(resolve(folder, file), { bytesMax: redirectFileBytesMax });
-  if ('refused' in read) return { problems: [problem(read.refused)] };
+  if ('refused' in read) return { files, problems: [problem(read.refused)] };
   const { lines, mistakes, isTooLong } = parseRedirectLines(read.text);
   const problems = [
     ...(isTooLong ? [problem(tooLong)] : []),
@@ -99,7 +107,7 @@ export async function readRedirectFile(
     ),
     ...bounded(await redirectCircles(lines), (circle) => problem(circleText(circle))),
   ];
-  return problems.length === 0 ? { text: read.text } : { problems };
+  return { files, problems, content: { fileText: read.text } };
 }
 
 const tooLong = `has more than ${redirectLinesMax} redirects (redirectLinesMax)`;

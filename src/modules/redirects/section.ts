@@ -1,13 +1,42 @@
 import { patternsOver, sampleOrigin } from '../../core/values/network/origin-pattern.ts';
 import { originPattern, sitePath } from '../../core/config/addresses.ts';
-import { type KeyText, type ParsedKeys, optional, single } from '../../core/config/ini-key.ts';
+import { type FieldsOf, optional, single } from '../../core/config/ini-key.ts';
+import { iniSection, type ParsedSection, problemOf } from '../../core/config/ini-section.ts';
 import { type LineProblem, quoted } from '../../core/config/problem.ts';
-import { type ValueParser, anyText, choice } from '../../core/config/values.ts';
+import { type ValueParser, anyText, choice, pathBelow } from '../../core/config/values.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
 import type { Steps } from '../../core/fair/turns.ts';
 import { linearPattern, pathPattern } from '../../core/values/linear-pattern.ts';
 import { canonicalPath, escapedPath, requestPathOf } from '../../core/values/path.ts';
+import type { diskKeys } from '../files/section.ts';
+import { type MountFiles, readMountFiles, readRedirectFile } from './mount-files.ts';
 import { locationFor } from './redirect-target.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    /** In the order of the file. */
+    readonly redirects: readonly RedirectConfig[];
+    /** In the order of the file. */
+    readonly rewrites: readonly RewriteConfig[];
+  }
+  interface DiskMount extends FieldsOf<typeof mountFileKeys>, MountFiles {}
+  /** `[redirect.<name>]`: it has one of `to`, `file` and `trailingSlash`. */
+  interface RedirectConfig extends Omit<FieldsOf<typeof redirectKeys>, 'status'> {
+    readonly name: string;
+    readonly status: number;
+    /** The text of `file`. */
+    readonly fileText: string | undefined;
+  }
+  /** `[rewrite.<name>]`: a path whose content another path has. */
+  interface RewriteConfig {
+    readonly name: string;
+    readonly origin: string;
+    /** A regular expression; see linearPattern. */
+    readonly match: string;
+    /** A canonical path, with an optional query. */
+    readonly to: string;
+  }
+}
 
 /** A regular expression for a path, which is matched in linear time. */
 const pathExpression: ValueParser<string> = (value) => {
@@ -32,32 +61,25 @@ const rewriteTarget: ValueParser<string> = (text) => {
 };
 
 /** The keys of `[rewrite.<name>]`. */
-export const rewriteKeys = {
-  origin: single(originPattern, '*'),
-  match: optional(pathExpression),
-  to: optional(rewriteTarget),
-};
-
-/** What the reference says about each key. */
-export const rewriteTexts: Readonly<Record<keyof typeof rewriteKeys, KeyText>> = {
-  origin: {
+const rewriteKeys = {
+  origin: single(originPattern, '*', {
     about:
-      'The origin whose requests are rewritten; `https://*.example.com` for all ' +
-      'subdomains, `*` for every origin.',
+      'The origin whose requests are rewritten; `https://*.example.com` for all subdomains, `*` ' +
+      'for every origin.',
     example: 'https://www.example.com',
-  },
-  match: {
+  }),
+  match: optional(pathExpression, {
     about:
       'A regular expression for the canonical path. It is matched in linear time, so it has no ' +
       'lookaround and no back-references.',
     example: '^/blog/(\\d+)/(.*)$',
-  },
-  to: {
+  }),
+  to: optional(rewriteTarget, {
     about:
       'The path inside the server whose content answers, with an optional query; `$1` is the ' +
       'first group. The query of the request is added.',
     example: '/posts/$1-$2',
-  },
+  }),
 };
 
 /** A path, or all paths below a prefix that ends with `*`. */
@@ -91,76 +113,129 @@ const redirectTarget: ValueParser<string> = (value) => {
 const names: ReadonlySet<string> = new Set(['splat', 'path', 'query', 'host']);
 
 /** The keys of `[redirect.<name>]`. */
-export const redirectKeys = {
-  origin: single(originPattern, '*'),
-  path: single(redirectPath, '/*', { write: (path: string) => writtenPath(path) }),
-  /** A regular expression for the path, in place of `path`. */
-  match: optional(pathExpression),
-  to: optional(redirectTarget),
-  /** A file of redirects in the format of `_redirects`. */
-  file: optional(anyText, { isPath: true }),
-  /** Whether the paths of pages end with a slash. */
-  trailing_slash: optional(choice('on', 'off')),
-  status: single(choice('301', '302', '303', '307', '308'), '301'),
-  query: single(choice('keep', 'drop'), 'keep'),
+const redirectKeys = {
+  origin: single(originPattern, '*', {
+    about:
+      'The origin whose requests are redirected; `https://*.example.com` for all subdomains, `*` ' +
+      'for every origin.',
+    example: 'https://www.example.com',
+  }),
+  path: single(redirectPath, '/*', {
+    write: (path: string) => writtenPath(path),
+    about: 'The path that is redirected; a `*` at its end stands for all paths below.',
+    example: '/blog/*',
+  }),
+  match: optional(pathExpression, {
+    about:
+      'In place of `path`: a regular expression for the canonical path, matched in linear time. ' +
+      '`$1` in `to` is its first group.',
+    example: '^/blog/(\\d+)$',
+    beside: { path: '', to: '/posts/$1' },
+  }),
+  to: optional(redirectTarget, {
+    about:
+      'The target: a URL or a path. `{splat}` is what the `*` stands for, `{path}` the path, ' +
+      '`{query}` the query, `{query.NAME}` the value of a parameter, `{host}` the host of the ' +
+      'request, each as the client has sent it.',
+    example: 'https://example.com/{splat}',
+  }),
+  file: optional(anyText, {
+    isPath: true,
+    about:
+      'A file with up to 100,000 redirects in place of `to`: `/from /to status` on each line, as ' +
+      'in `_redirects` of Netlify.',
+    example: '/etc/waymark/moved.txt',
+    beside: { path: '', to: '' },
+  }),
+  trailing_slash: optional(choice('on', 'off'), {
+    about:
+      'In place of `to`: `off` redirects `/about/` to `/about`, and `on` redirects `/about` to ' +
+      '`/about/`, if that page exists. Names with a dot, such as `a.css`, get no slash.',
+    example: 'off',
+    beside: { path: '', to: '' },
+  }),
+  status: single(choice('301', '302', '303', '307', '308'), '301', {
+    about: 'The status: 308 and 307 keep the method.',
+    example: '308',
+  }),
+  query: single(choice('keep', 'drop'), 'keep', {
+    about: 'Whether the query of the request is added to the target.',
+    example: 'drop',
+  }),
 };
 
 function writtenPath(path: string): string {
   return path.endsWith('*') ? `${escapedPath(path.slice(0, -1))}*` : escapedPath(path);
 }
 
-/** What the reference says about each key. */
-export const redirectTexts: Readonly<Record<keyof typeof redirectKeys, KeyText>> = {
-  origin: {
+/** `[redirect.<name>]`: it has one of `to`, `file` and `trailing_slash`. */
+export const redirectSection = iniSection({
+  header: 'redirect.<name>',
+  keys: redirectKeys,
+  place: 'redirects',
+  since: '0.2',
+  about:
+    'A redirect, with one of `to`, `file` and `trailing_slash`. It comes before all other ' +
+    'sources; the first one of the file that applies answers. A circle is refused.',
+  example: { name: 'blog', lines: { path: '/blog/*', to: 'https://blog.example.com/{splat}' } },
+  hidden: ['fileText'],
+  check: redirectProblems,
+  read: readRedirectFile,
+  settings: (fields, { content: { fileText } }) => ({
+    ...fields,
+    status: Number(fields.status),
+    fileText,
+  }),
+  names: ({ redirects }) => ({ origins: redirects.map(({ origin }) => origin) }),
+});
+
+/** `[rewrite.<name>]`: a path whose content another path has. */
+export const rewriteSection = iniSection({
+  header: 'rewrite.<name>',
+  keys: rewriteKeys,
+  place: 'rewrites',
+  since: '0.2',
+  about:
+    'The content of another path answers, and the address stays. It comes after redirects and ' +
+    'before all content; the first one of the file that matches decides, and a path without ' +
+    'content gets 404.',
+  example: { name: 'posts', lines: { match: String.raw`^/blog/(\d+)/(.*)$`, to: '/posts/$1-$2' } },
+  check: (rewrites) => rewrites.flatMap((rewrite) => rewriteProblem(rewrite) ?? []),
+  names: ({ rewrites }) => ({ origins: rewrites.map(({ origin }) => origin) }),
+});
+
+const mountFileKeys = {
+  redirects: optional(pathBelow, {
     about:
-      'The origin whose requests are redirected; `https://*.example.com` for all ' +
-      'subdomains, `*` for every origin.',
-    example: 'https://www.example.com',
-  },
-  path: {
-    about: 'The path that is redirected; a `*` at its end stands for all paths below.',
-    example: '/blog/*',
-  },
-  match: {
+      'A file below the root with redirects in the format of Netlify and Cloudflare Pages; it is ' +
+      'not served.',
+    example: '_redirects',
+    since: '0.2',
+  }),
+  headers_file: optional(pathBelow, {
     about:
-      'In place of `path`: a regular expression for the canonical path, matched in linear time. ' +
-      '`$1` in `to` is its first group.',
-    example: '^/blog/(\\d+)$',
-  },
-  to: {
-    about:
-      'The target: a URL or a path. `{splat}` is what the `*` stands for, `{path}` the path, ' +
-      '`{query}` the query, `{query.NAME}` the value of a parameter, `{host}` the host of the ' +
-      'request, each as the client has sent it.',
-    example: 'https://example.com/{splat}',
-  },
-  file: {
-    about:
-      'A file with up to 100,000 redirects in place of `to`: `/from /to status` on each line, as ' +
-      'in `_redirects` of Netlify.',
-    example: '/etc/waymark/moved.txt',
-  },
-  trailing_slash: {
-    about:
-      'In place of `to`: `off` redirects `/about/` to `/about`, and `on` redirects `/about` to ' +
-      '`/about/`, if that page exists. Names with a dot, such as `a.css`, get no slash.',
-    example: 'off',
-  },
-  status: { about: 'The status: 308 and 307 keep the method.', example: '308' },
-  query: {
-    about: 'Whether the query of the request is added to the target.',
-    example: 'drop',
-  },
+      'A file below the root with header fields in the format of Netlify and Cloudflare Pages; ' +
+      'it is not served.',
+    example: '_headers',
+    since: '0.2',
+  }),
 };
 
-type ParsedRedirect = ParsedKeys<typeof redirectKeys>;
+/** The keys of `[disk.<name>]` for files of redirects and header fields below its root. */
+export const mountFilesSection = iniSection({
+  header: 'disk.<name>',
+  keys: mountFileKeys,
+  since: '0.2',
+  hidden: ['redirectsText'],
+  read: (mount: ParsedSection<typeof mountFileKeys & typeof diskKeys>, { folder }) =>
+    readMountFiles(mount.values, folder),
+  warnings: ({ disk }) => disk.flatMap(({ fileWarnings }) => fileWarnings),
+});
+
+type ParsedRedirect = ParsedSection<typeof redirectKeys>;
 
 /** Finds redirects without a target or with several, and those that lead in a circle. */
-export function* redirectProblems({
-  redirects,
-}: {
-  readonly redirects: readonly ParsedRedirect[];
-}): Steps<readonly LineProblem[]> {
+function* redirectProblems(redirects: readonly ParsedRedirect[]): Steps<readonly LineProblem[]> {
   const valid = redirects.filter(({ isValid, values }) => isValid && values.to !== undefined);
   const index = indexRedirects(valid);
   const problems: LineProblem[] = [];
@@ -375,29 +450,18 @@ function placeAt(origin: string, encoded: string): RequestTarget | undefined {
   return path && { origin, ...requestPathOf(path), query: '' };
 }
 
-/** Finds rewrites that lack a key, and targets with a group that the pattern does not have. */
-export function* rewriteProblems({
-  rewrites,
-}: {
-  readonly rewrites: readonly ParsedKeys<typeof rewriteKeys>[];
-}): Steps<readonly LineProblem[]> {
-  const problems: LineProblem[] = [];
-  for (const { name, line, lines, isValid, values } of rewrites) {
-    yield;
-    if (!isValid) continue;
-    const { match, to } = values;
-    const title = `[rewrite.${name}]`;
-    if (match === undefined || to === undefined) {
-      const [key, example] = match === undefined ? ['match', '^/blog/(.*)$'] : ['to', '/posts/$1'];
-      const message = `${title} needs \`${key}\`, such as \`${key} = ${example}\``;
-      problems.push({ line, message });
-      continue;
-    }
-    const problem = unknownGroup(match, to);
-    if (problem === undefined) continue;
-    problems.push({ line: lines.get('to')?.[0] ?? line, message: `${title} has ${problem}` });
+/** Finds a key that a rewrite lacks, and a target with a group that the pattern does not have. */
+function rewriteProblem(rewrite: ParsedSection<typeof rewriteKeys>): LineProblem | undefined {
+  const { name, line, isValid, values } = rewrite;
+  if (!isValid) return undefined;
+  const { match, to } = values;
+  const title = `[rewrite.${name}]`;
+  if (match === undefined || to === undefined) {
+    const [key, example] = match === undefined ? ['match', '^/blog/(.*)$'] : ['to', '/posts/$1'];
+    return { line, message: `${title} needs \`${key}\`, such as \`${key} = ${example}\`` };
   }
-  return problems;
+  const problem = unknownGroup(match, to);
+  return problem === undefined ? undefined : problemOf(rewrite, 'to', `${title} has ${problem}`);
 }
 
 /** Names a group of a target that the pattern does not have, as the end of a sentence. */

@@ -2,9 +2,9 @@ import { withoutUsers } from '../../core/values/url-user.ts';
 import { readFile } from 'node:fs/promises';
 import type { Config } from '../../core/config/config.ts';
 import { describeConfig } from '../../core/config/describe.ts';
-import type { IniKey } from '../../core/config/ini-key.ts';
 import { scanIni, type Entry, type ScannedSection } from '../../core/config/scan.ts';
-import { sections } from '../../core/config/schema.ts';
+import { sectionKinds } from '../../core/config/ini-section.ts';
+import { identifySection } from '../../core/config/section.ts';
 
 /** A key of the configuration in use. */
 interface EffectiveKey {
@@ -42,6 +42,12 @@ export async function effectiveConfig(config: Config): Promise<readonly Effectiv
       written.set(name.toLowerCase(), { ...section, file, entries });
     }
   }
+  const kinds = sectionKinds(config.sections);
+  const isSecret = (section: string, key: string): boolean => {
+    const found = identifySection(section, kinds);
+    const keys = kinds.find(({ header }) => typeof found === 'object' && header === found.header);
+    return keys?.keys[key]?.isSecret === true;
+  };
   return scanIni(describeConfig(config))
     .sections.filter(({ name }) => name !== 'variables')
     .map(({ name, entries }) => {
@@ -60,15 +66,6 @@ export async function effectiveConfig(config: Config): Promise<readonly Effectiv
         }),
       };
     });
-}
-
-/** Whether the value of a key is a secret. */
-function isSecret(section: string, key: string): boolean {
-  const keys = Object.entries(sections).find(([kind]) => kind === section)?.[1] ?? {};
-  const found = Object.entries(keys).find(([name]) => name === key)?.[1] as
-    | Pick<IniKey<unknown>, 'isSecret'>
-    | undefined;
-  return found?.isSecret === true;
 }
 
 function withoutSecret(text: string): string {

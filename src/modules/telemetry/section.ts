@@ -1,14 +1,15 @@
 import { cidr, isUrl } from '../../core/config/addresses.ts';
 import { fieldName, fieldValue } from '../../core/config/headers.ts';
-import {
-  type KeyText,
-  type ParsedKeys,
-  list,
-  optional,
-  single,
-} from '../../core/config/ini-key.ts';
-import type { LineProblem } from '../../core/config/problem.ts';
+import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import { iniSection } from '../../core/config/ini-section.ts';
 import { type ValueParser, shortText } from '../../core/config/values.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    /** Without an endpoint, there are no traces. */
+    readonly telemetry: FieldsOf<typeof telemetryKeys>;
+  }
+}
 
 /** The URL of a collector: a base to which `/v1/traces` is added, unless it ends so. */
 const collectorUrl: ValueParser<string> = (text) => {
@@ -62,57 +63,57 @@ function headersText(given: Headers | undefined): string {
 const defaultService = 'waymark';
 
 /** The keys of `[telemetry]`. */
-export const telemetryKeys = {
-  endpoint: optional(collectorUrl),
-  service: single(shortText(255), defaultService),
-  sample: single(ratio, '1'),
-  trust: list(cidr, ''),
-  headers: optional(headers, { isSecret: true, write: headersText }),
-};
-
-/** What the reference says about each key. */
-export const telemetryTexts: Readonly<Record<keyof typeof telemetryKeys, KeyText>> = {
-  endpoint: {
+const telemetryKeys = {
+  endpoint: optional(collectorUrl, {
     about:
       'The collector of OpenTelemetry that gets traces, by OTLP over HTTP as JSON; `/v1/traces` ' +
       'is added to its path. Without it, there are no traces.',
     example: 'http://127.0.0.1:4318',
-  },
-  service: { about: 'The name of this server in traces, `service.name`.', example: 'shop' },
-  sample: {
+  }),
+  service: single(shortText(255), defaultService, {
+    about: 'The name of this server in traces, `service.name`.',
+    example: 'shop',
+  }),
+  sample: single(ratio, '1', {
     about: 'Which part of all traces is recorded, from 0 to 1, chosen at random.',
     example: '0.1',
-  },
-  trust: {
+  }),
+  trust: list(cidr, '', {
     about:
       'Networks of servers in front of this one that decide which traces are recorded: the flag ' +
       '`sampled` of their `traceparent` counts in place of `sample`.',
     example: '10.0.0.0/8',
-  },
-  headers: {
+  }),
+  headers: optional(headers, {
+    isSecret: true,
+    write: headersText,
     about:
       'Fields of the requests to the collector, such as a key, as `name=value` with commas ' +
       'between them; a value may be percent-encoded.',
     example: '"Authorization=Bearer%20e7f1b2"',
-  },
+  }),
 };
 
-/** Finds keys that have no effect without a collector. */
-export function telemetryProblems({
-  telemetry: { values, lines },
-}: {
-  readonly telemetry: ParsedKeys<typeof telemetryKeys>;
-}): readonly LineProblem[] {
-  if (values.endpoint !== undefined) return [];
-  const { service, sample, trust, headers: fields } = values;
-  const changed = [
-    ...(service === defaultService ? [] : ['service']),
-    ...(sample === 1 ? [] : ['sample']),
-    ...(trust.length === 0 ? [] : ['trust']),
-    ...(fields === undefined ? [] : ['headers']),
-  ];
-  return changed.slice(0, 1).flatMap((key) => {
-    const message = `\`${key}\` needs \`endpoint\`, too: the URL of a collector`;
-    return (lines.get(key) ?? []).map((line) => ({ line, message }));
-  });
-}
+/** `[telemetry]`: traces. */
+export const telemetrySection = iniSection({
+  header: 'telemetry',
+  keys: telemetryKeys,
+  place: 'telemetry',
+  since: '0.3',
+  example: { lines: { endpoint: 'http://127.0.0.1:4318' } },
+  // Keys that have no effect without a collector.
+  check: ([telemetry]) => {
+    if (telemetry === undefined || telemetry.values.endpoint !== undefined) return [];
+    const { service, sample, trust, headers: fields } = telemetry.values;
+    const changed = [
+      ...(service === defaultService ? [] : ['service']),
+      ...(sample === 1 ? [] : ['sample']),
+      ...(trust.length === 0 ? [] : ['trust']),
+      ...(fields === undefined ? [] : ['headers']),
+    ];
+    return changed.slice(0, 1).flatMap((key) => {
+      const message = `\`${key}\` needs \`endpoint\`, too: the URL of a collector`;
+      return (telemetry.lines.get(key) ?? []).map((line) => ({ line, message }));
+    });
+  },
+});

@@ -11,8 +11,8 @@ import {
 } from '../../core/operations/records/idempotency.ts';
 import { sentNames } from '../../core/operations/records/placement.ts';
 import { Failure, type Problem } from '../../core/values/failure.ts';
-import { parseJson } from '../../core/values/json/parse.ts';
-import { outlineJson } from '../../core/values/json/json-outline.ts';
+import { parseDistinct } from '../../core/values/json/parse.ts';
+import { type JsonOutline, outlineJson } from '../../core/values/json/json-outline.ts';
 import {
   type Json,
   type JsonObject,
@@ -124,9 +124,9 @@ export function readImportLines(
     const found = buffer.indexOf(lineFeed, start);
     const end = found < 0 ? buffer.length : found;
     try {
-      const text = textOf(buffer.subarray(start, end), line);
-      if (text !== '') {
-        const { names, problems, ...read } = readLine(text, checks);
+      const sent = textOf(buffer.subarray(start, end), line);
+      if (sent.text !== '') {
+        const { names, problems, ...read } = readLine(sent, checks);
         ready.push({ line, newId: newId(), ...read });
         if (names.length + problems.length > 0) kept.push({ line, names, problems });
       }
@@ -139,22 +139,29 @@ export function readImportLines(
   return { count: line - first, ready, refused, kept };
 }
 
-function textOf(bytes: Buffer, line: number): string {
+/** The JSON of a line. */
+interface LineText {
+  readonly text: string;
+  readonly outline: JsonOutline;
+}
+
+function textOf(bytes: Buffer, line: number): LineText {
   if (!isUtf8(bytes)) throw new Failure('invalid', 'not UTF-8.');
-  const { depth, values } = outlineJson(bytes, []);
+  const outline = outlineJson(bytes, []);
+  const { depth, values } = outline;
   if (depth > lineDepthMax) throw new Failure('too_large', 'nested too deep.');
   if (values > importLineValuesMax) {
     throw new Failure('too_large', `more than ${importLineValuesMax} values.`);
   }
   const isMarked = line === 1 && bytes.subarray(0, byteOrderMark.length).equals(byteOrderMark);
-  return bytes.toString('utf8', isMarked ? byteOrderMark.length : 0).trim();
+  return { text: bytes.toString('utf8', isMarked ? byteOrderMark.length : 0).trim(), outline };
 }
 
 function readLine(
-  text: string,
+  sent: LineText,
   { engines, accessNames, isStrict = false }: LineChecks,
 ): Omit<ImportLine, 'line' | 'newId'> & Pick<LineProblems, 'names' | 'problems'> {
-  const { family, v, vk, prefer } = parseLine(text);
+  const { family, v, vk, prefer } = parseLine(sent);
   const hashes = hashRequest(`${family}.insert`, v);
   const isExported = vk !== undefined && idOfExportVk(family, vk) !== undefined;
   if (family === 'table' || family === 'record') return unplacedLine({ family, v, vk, hashes });
@@ -237,8 +244,8 @@ interface ParsedLine {
   readonly prefer: string | undefined;
 }
 
-function parseLine(text: string): ParsedLine {
-  const row = parseObject(text);
+function parseLine(sent: LineText): ParsedLine {
+  const row = parseObject(sent);
   const { a, vk, ...fields } = row;
   const prefer = a !== undefined && typeof row.prefer === 'string' ? row.prefer : undefined;
   const family =
@@ -262,10 +269,10 @@ function parseLine(text: string): ParsedLine {
   return { family, v, vk, prefer };
 }
 
-function parseObject(text: string): JsonObject {
+function parseObject({ text, outline }: LineText): JsonObject {
   let row: unknown;
   try {
-    row = parseJson(text);
+    row = parseDistinct(text, outline);
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw new Failure('invalid', 'not JSON.');

@@ -24,7 +24,7 @@ test('a configuration is equal after serialization', async (t) => {
     },
   );
   const config = await readTestConfig(iniFile);
-  const unpacked = deserializeConfig(serializeConfig(config));
+  const unpacked = deserializeConfig(serializeConfig(config), config.sections);
   assert.deepStrictEqual(unpacked, config);
   assert.equal(unpacked.redirects[0]?.fileText, '/c /d\n');
   assert.ok(cidrsContain(unpacked.server.trustProxy, '10.1.2.3'));

@@ -4,10 +4,10 @@ import { symlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import type { Keys } from '../../../src/core/config/ini-key.ts';
-import { sections } from '../../../src/core/config/schema.ts';
 import { startSite } from '../../harness.ts';
 import { scryptLine } from '../../modules/access/passwords.ts';
 import { makeFolder, readIni } from './folder.ts';
+import { sections } from '../../ini.ts';
 
 /** Keys of files and folders that hold nothing secret. */
 const open: ReadonlySet<string> = new Set([

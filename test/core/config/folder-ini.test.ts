@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { folderIni } from '../../../src/core/config/read.ts';
-import { parseIni } from '../../../src/core/config/parse.ts';
+import { parseIni } from '../../ini.ts';
 
 /** The settings of a folder that is served without an ini file. */
 function settings(folder: string, env: Readonly<Record<string, string>>, listen?: string[]) {

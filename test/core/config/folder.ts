@@ -2,8 +2,8 @@ import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { TestContext } from 'node:test';
 import type { Config, ConfigResult } from '../../../src/core/config/config.ts';
-import { readConfig } from '../../../src/core/config/read.ts';
 import { temporaryFolder } from '../../folder.ts';
+import { readConfig } from '../../ini.ts';
 
 /** Creates a folder with files by their relative paths; a path that ends in `/` is a folder. */
 export async function makeFolder(

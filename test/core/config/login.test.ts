@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { parseIni } from '../../../src/core/config/parse.ts';
 import { consistencyProblems } from '../../../src/core/config/consistency.ts';
+import { parseIni } from '../../ini.ts';
 
 /** The messages about an ini text. */
 function messages(text: string): readonly string[] {

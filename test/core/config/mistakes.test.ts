@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { parseIni } from '../../../src/core/config/parse.ts';
+import { parseIni } from '../../ini.ts';
 
 /** Problems of an ini text as `line: message`. */
 function mistakes(text: string): readonly string[] {

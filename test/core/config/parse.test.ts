@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
-import { parseIni, type ParsedIni } from '../../../src/core/config/parse.ts';
 import { anyCharacter } from '../../any-character.ts';
+import { parseIni } from '../../ini.ts';
 
 const env = { HERE: 'there', BRACES: '${HERE}', COMMENT: 'a ; b' };
 
-function parse(text: string): ParsedIni {
+function parse(text: string) {
   const ini = parseIni(text, { env });
   assert.deepEqual(ini.problems, []);
   return ini;

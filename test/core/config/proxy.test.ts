@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { consistencyProblems } from '../../../src/core/config/consistency.ts';
-import { parseIni } from '../../../src/core/config/parse.ts';
+import { parseIni } from '../../ini.ts';
 
 /** Problems of an ini text, also of keys against each other, as `line: message`. */
 function problems(text: string): readonly string[] {

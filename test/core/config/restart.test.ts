@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
-import { assembleConfig } from '../../../src/core/config/assemble.ts';
-import { parseIni } from '../../../src/core/config/parse.ts';
-import { restartNeeded, tlsAfterReload } from '../../../src/core/config/restart.ts';
+import { configAfterReload, restartNeeded } from '../../../src/core/config/restart.ts';
+import { assembleConfig, parseIni } from '../../ini.ts';
 
 function assemble(text: string) {
   const ini = parseIni(text, { env: {} });
@@ -12,17 +11,13 @@ function assemble(text: string) {
     folder: '/w',
     cores: 4,
     hostName: 'here',
-    eventSchemas: new Map(),
-    definitions: new Map(),
-    mountFiles: new Map(),
-    redirectTexts: new Map(),
   });
 }
 
 test('a reload uses all settings of ACME, except for a host whose new files need a restart', () => {
   const names = (config: ReturnType<typeof assemble>, next: ReturnType<typeof assemble>) => {
     assert.deepEqual(restartNeeded(config, next), ['[tls.b.d] cert', '[tls.b.d] key']);
-    return tlsAfterReload(config.tls, next.tls);
+    return configAfterReload(config, next).tls;
   };
   const before = assemble('[tls.a.d]\nacme = yes\n[tls.b.d]\nacme = yes');
   const after = assemble(

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { sections } from '../../../src/core/config/schema.ts';
 import { project } from '../../tidy/sources.ts';
+import { sections } from '../../ini.ts';
 
 /** The lines of conf/server.ini by kind of section; `;` before a key comments it out. */
 function linesByKind(text: string): ReadonlyMap<string, readonly string[]> {

@@ -125,7 +125,7 @@ suite('[module.<name>]', () => {
     const { url, out, child, closed } = await startServed(t, iniFile);
     const reply = await fetch(`${url}/svc1/bad/do?_v.what=later`);
     assert.equal(((await reply.json()) as { data: string }).data, 'well');
-    while (!/from a timer/.test(out()) || !/from a promise/.test(out())) {
+    while (!['a timer', 'a promise'].every((one) => out().includes(`from ${one}`))) {
       assert.equal((await fetch(`${url}/svc1/health`)).status, 200);
     }
     assert.match(out(), /The module bad has thrown outside of an answer\./);

@@ -282,6 +282,35 @@ test('a draft of a drafter gets no credentials, and no worker', async (t) => {
   assert.equal(image.status, 200);
 });
 
+test('a script of the live site gets nothing of a draft of a drafter', async (t) => {
+  const site = await siteWithDraft(t);
+  const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/part`;
+  const urls = [
+    '/part',
+    ...['get', 'get_render', 'get_content'].map((one) => `/svc1/userinterface/${one}?${place}`),
+    '/svc1/userinterface.link.htm?k=/short',
+  ];
+  const drafter = await author(site, ['read', 'draft']);
+  const designer = await author(site, ['read', 'design']);
+  const part = { path: '/part', content: 'drafted', enginedata: { html: 'drafted' } };
+  await designer.write(part);
+  await designer.write({ path: '/short', kind: 'resolve', enginedata: { html: 'drafted' } });
+  const shown = async (url: string, to: string) => {
+    const reply = await browse(site, url, preview, { 'sec-fetch-dest': to });
+    return [reply.status, (await reply.text()).includes('drafted')];
+  };
+  const preview = await openPreview(site);
+  for (const url of urls.slice(1)) assert.deepEqual(await shown(url, 'empty'), [200, true], url);
+  await drafter.write({ path: '/other', content: 'x' });
+  for (const url of urls) {
+    for (const to of ['empty', 'script', 'json']) {
+      assert.deepEqual(await shown(url, to), [404, false], `${to} ${url}`);
+    }
+  }
+  // What the page of the preview itself loads.
+  assert.deepEqual(await shown(urls.at(-1) ?? '', 'document'), [200, true]);
+});
+
 test('a link that another site leads to asks first', async (t) => {
   const site = await siteWithDraft(t);
   const { data } = await site.call('svc1.draft.preview', { draft });

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { after, suite, test } from 'node:test';
-import { readConfig } from '../../../src/core/config/read.ts';
 import { startSite, type TestSite } from '../../harness.ts';
+import { readConfig } from '../../ini.ts';
 
 const phone =
   'Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) AppleWebKit/605.1.15 ' +

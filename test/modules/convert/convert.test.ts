@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import fc from 'fast-check';
 import { consistencyProblems } from '../../../src/core/config/consistency.ts';
-import { parseIni } from '../../../src/core/config/parse.ts';
 import { convertApache } from '../../../src/modules/convert/apache/convert.ts';
 import { convertCaddy } from '../../../src/modules/convert/caddy/convert.ts';
 import type { Converted } from '../../../src/modules/convert/conversion.ts';
@@ -10,6 +9,7 @@ import { convertNetlify } from '../../../src/modules/convert/netlify/convert.ts'
 import { convertNginx } from '../../../src/modules/convert/nginx/convert.ts';
 import { Failure } from '../../../src/core/values/failure.ts';
 import { configurations, converters } from './configurations.ts';
+import { parseIni } from '../../ini.ts';
 
 /** The problems that `check` would find in a converted ini file, without its files. */
 function problemsOf({ ini }: Converted): readonly string[] {

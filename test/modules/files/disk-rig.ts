@@ -6,13 +6,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createCompressors } from '../../../src/modules/compression/compressors.ts';
 import type { DiskMount } from '../../../src/core/config/config.ts';
 import { configFieldName, defaultValue, type IniKey } from '../../../src/core/config/ini-key.ts';
-import { sections, type SectionFields } from '../../../src/core/config/schema.ts';
-import { noMountFiles } from '../../../src/modules/redirects/mount-files.ts';
 import type { Reply } from '../../../src/core/http/reply.ts';
 import type { Fields } from '../../../src/core/http/request.ts';
 import { createDisk } from '../../../src/modules/files/disk.ts';
 import { pathOf } from '../../request-path.ts';
 import { someVisitor } from '../../visitor.ts';
+import { sections } from '../../ini.ts';
 
 /** A complete answer. */
 export interface Seen {
@@ -64,10 +63,10 @@ export async function eventually<T>(
 
 /** A mount of a folder; by default for `/` of every origin. */
 export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMount {
-  const keys = Object.entries<IniKey<unknown>>(sections['disk.<name>']);
+  const keys = Object.entries<IniKey<unknown>>(sections['disk.<name>'] ?? {});
   const defaults = Object.fromEntries(
     keys.map(([name, key]) => [configFieldName(name, key), defaultValue(key)]),
-  ) as SectionFields<'disk.<name>'>;
+  ) as unknown as DiskMount;
   return {
     ...defaults,
     name: 'site',
@@ -75,7 +74,9 @@ export function mountOf(root: string, options: Partial<DiskMount> = {}): DiskMou
     precompressed: false,
     compress: false,
     headers: [],
-    ...noMountFiles,
+    redirectsText: undefined,
+    headerBlocks: [],
+    fileWarnings: [],
     ...options,
   };
 }

@@ -8,6 +8,27 @@ async function keysOf(site: TestSite): Promise<readonly string[]> {
   return (data.rows as readonly { readonly name: string }[]).map(({ name }) => name);
 }
 
+test('a key that ends makes no key that ends later, and moves no end beyond its own', async (t) => {
+  const site = await startSite(t);
+  const until = '2999-01-01T00:00:00.000Z';
+  const made = await site.call('svc1.key.insert', { name: 'agency', scopes: ['admin'], until });
+  const { id, key: apikey } = made.data;
+  const refusal = async (name: string, v: object): Promise<unknown> => {
+    const { error } = await site.call(name, v, { apikey });
+    return error && [error.code, error.field];
+  };
+  const [none, key] = [undefined, { name: 'more', scopes: ['read'] }];
+  const later = '2999-01-01T00:00:00.001Z';
+  const refused = ['forbidden', 'until'];
+  assert.deepEqual(await refusal('svc1.key.insert', key), refused);
+  assert.deepEqual(await refusal('svc1.key.insert', { ...key, until: later }), refused);
+  assert.equal(await refusal('svc1.key.insert', { ...key, until }), none);
+  assert.deepEqual(await refusal('svc1.key.edit', { id, until: later }), refused);
+  assert.deepEqual(await refusal('svc1.key.edit', { id, until: 'never' }), refused);
+  assert.equal(await refusal('svc1.key.edit', { id, name: 'other' }), none);
+  assert.equal((await site.call('svc1.key.read', { id })).data.until, until);
+});
+
 suite('a repeated vk', () => {
   test('makes no second key, and shows no key again', async (t) => {
     const site = await startSite(t);

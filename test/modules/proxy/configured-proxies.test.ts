@@ -5,9 +5,9 @@ import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:
 import { suite, test, type TestContext } from 'node:test';
 import { buffer } from 'node:stream/consumers';
 import { WebSocket, WebSocketServer } from 'ws';
-import { readConfig } from '../../../src/core/config/read.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 import { httpSource } from '../../core/outbound/sources.ts';
+import { readConfig } from '../../ini.ts';
 
 /** A request as an application got it. */
 interface Got {

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { suite, test, type TestContext } from 'node:test';
-import { readConfig } from '../../../src/core/config/read.ts';
 import { startSite, type TestSite } from '../../harness.ts';
+import { readConfig } from '../../ini.ts';
 
 const products = {
   name: 'products',

@@ -23,6 +23,10 @@ test('server.configuration names the line of each key, and shows no password', a
     'issuer = https://id.example',
     'client_id = www',
     'client_secret = "a s3cret; of the client"',
+    '[login.staff]',
+    'issuer = https://staff.example',
+    'client_id = staff',
+    'client_secret = "another s3cret"',
   ].join('\n');
   const site = await startSite(t, { ini, files: { 'files/a.txt': 'a' } });
   const { data } = await site.call('svc1.server.configuration', {});
@@ -38,6 +42,7 @@ test('server.configuration names the line of each key, and shows no password', a
   assert.equal(typeof keyOf('disk.site', 'root')?.line, 'number');
   assert.deepEqual(keyOf('disk.site.headers', 'Link')?.values, ['<http://…@x.example/>']);
   assert.deepEqual(keyOf('login', 'client_secret')?.values, ['…']);
+  assert.deepEqual(keyOf('login.staff', 'client_secret')?.values, ['…']);
   assert.deepEqual(keyOf('login', 'client_id')?.values, ['www']);
   assert.doesNotMatch(JSON.stringify(data), /s3cret/);
   const { key } = (await site.call('svc1.key.insert', { name: 'r', scopes: ['read'] })).data;

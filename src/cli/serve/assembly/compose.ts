@@ -1,6 +1,7 @@
 import type { Task } from '../../../core/background/tasks.ts';
 import { identityFieldsOf } from '../../../modules/visitors/visitor.ts';
-import { type Config, loginProviders } from '../../../core/config/config.ts';
+import type { Config } from '../../../core/config/config.ts';
+import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { Offers } from '../../../core/module.ts';
 import { type Execute, createExecute } from '../../../core/operations/execute.ts';
@@ -43,8 +44,9 @@ import {
   composeSite,
   composeUploads,
 } from './content.ts';
+import type { OperationParts } from '../../../modules.ts';
 import type { AppContext, CallerContext } from './context.ts';
-import { composeDrafts } from './drafts.ts';
+import { type Drafts, composeDrafts } from './drafts.ts';
 import {
   composeDraftParts,
   composeOperations,
@@ -76,7 +78,6 @@ export interface AppInstance {
 /** Creates the immutable instance that answers requests with a configuration. */
 export function compose(config: Config, context: AppContext): AppInstance {
   const { store, version, callers, content } = context;
-  const definitions = definitionsOf(context.modules);
   const { publicFiles, ownFiles, consoleFiles, rules, compressors } = content;
   const disk = createDisk({ ...filesOf(config), compressors, now });
   const provided = context.modules.provision(config);
@@ -106,15 +107,8 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts, pageHeaders };
   const parts = { ...composeParts(config, context, given), ...provided.parts };
   Object.assign(provided.offers, { eventTypes: parts.eventTypes, run: runAs(() => execute) });
-  const operations = composeOperations(config, { hosts, definitions }, parts);
-  const parameters = {
-    ...executeParts(config, store, callers),
-    inDraft: (...asked: Parameters<typeof drafts.operation>) => drafts.operation(...asked),
-  };
-  const run = createExecute(operations, parameters);
-  const execute = tracing?.execute(run) ?? run;
+  const execute = composeExecute(config, context, { hosts, drafts, parts, tracing });
   const hookDialler = traced(createDialler({ ...config.webhook, via: context.ownNames.ofLog }));
-  const attempt = hookAttempt(config, hookDialler, version);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
@@ -131,13 +125,11 @@ export function compose(config: Config, context: AppContext): AppInstance {
       },
       callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
-      metricsText: context.state.metricsText,
-      ...fieldsAndLines,
+      ...{ metricsText: context.state.metricsText, paths: provided.paths, ...fieldsAndLines },
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
       ...{ previews: drafts.previews, rates, assets: composeUploads(store, content) },
-      paths: provided.paths,
     },
-    attempt: tracing === undefined ? attempt : tracedAttempt(attempt, tracing.tracer),
+    attempt: hookAttempt(config, hookDialler, { version, tracing }),
     hosts,
     tasks: provided.tasks,
     memory: () => [disk.memory(), publicAnswers.memory()],
@@ -175,14 +167,46 @@ function filesOf(
   return { mounts: config.disk, privatePaths: privatePathsOf(config) };
 }
 
-function hookAttempt(config: Config, dialler: Dialler, version: string): DeliveryAttempt {
-  return createAttempt({
+/** Runs the operations of all modules. */
+function composeExecute(
+  config: Config,
+  { modules, store, callers }: AppContext,
+  {
+    hosts,
+    drafts,
+    parts,
+    tracing,
+  }: {
+    readonly hosts: HostClient;
+    readonly drafts: Drafts;
+    readonly parts: OperationParts;
+    readonly tracing: Offers['tracing'] | undefined;
+  },
+): Execute {
+  const definitions = definitionsOf(modules);
+  const execute = createExecute(composeOperations(config, { hosts, definitions }, parts), {
+    ...executeParts(config, store, callers),
+    inDraft: (...asked) => drafts.operation(...asked),
+  });
+  return tracing?.execute(execute) ?? execute;
+}
+
+function hookAttempt(
+  config: Config,
+  dialler: Dialler,
+  {
+    version,
+    tracing,
+  }: { readonly version: string; readonly tracing: Offers['tracing'] | undefined },
+): DeliveryAttempt {
+  const attempt = createAttempt({
     dialler,
     userAgent: `Waymark/${version}`,
     withheld: identityFieldsOf(config),
     now,
     monotonicMs: () => performance.now(),
   });
+  return tracing === undefined ? attempt : tracedAttempt(attempt, tracing.tracer);
 }
 
 /** Identifies callers by their keys and sessions. */

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { type AccessConfig, type Config, loginProviders } from '../../../core/config/config.ts';
+import type { AccessConfig, Config } from '../../../core/config/config.ts';
+import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { Step } from '../../../core/pipeline/pipeline.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';

@@ -105,6 +105,7 @@ export function composeParts(
     anonymousWrites: callers.anonymousWrites,
     keyUses: callers.keyUses,
     wrongKeys: callers.wrongKeys,
+    keyRates: callers.keyRates,
     isOwnOrigin: (origin) => origin === publicUrl,
     configuredTables: new Set(config.tables.map(({ name }) => name)),
     revertInThread: (request) => writeInThread(written, 'revert', request),

@@ -2,7 +2,7 @@ import { type QueryParameter, parseQuery } from '../../http/query.ts';
 import { ndjsonType, parseMediaType } from '../../http/representation/mediatype.ts';
 import { formPairsMax, jsonValuesMax, readValuesMax } from '../../server/limits.ts';
 import { Failure } from '../../values/failure.ts';
-import { parseJson as parsed } from '../../values/json/parse.ts';
+import { parseDistinct } from '../../values/json/parse.ts';
 import { type JsonOutline, outlineJson } from '../../values/json/json-outline.ts';
 import { type JsonObject, isJsonObject } from '../../values/json/json.ts';
 import { jsonDepthMax } from '../../values/limits.ts';
@@ -87,8 +87,9 @@ export function envelopeFromBody(
         `application/x-www-form-urlencoded. ${jsonHint}`,
     );
   }
-  requireParsable(envelopeOutline(body), effect);
-  return envelopeFrom(parseJson(text), a);
+  const outline = envelopeOutline(body);
+  requireParsable(outline, effect);
+  return envelopeFrom(parseInput(text, outline), a);
 }
 
 /** Whether a body is NDJSON for an input field of an operation. */
@@ -173,10 +174,10 @@ export function requireParsable({ depth, values, members }: JsonOutline, effect:
   }
 }
 
-/** Parses JSON; throws `invalid` with the parser's message, or for a number that is too long. */
-export function parseJson(text: string): unknown {
+/** Parses JSON as parseDistinct; throws `invalid` with the parser's message for other texts. */
+export function parseInput(text: string, outline: JsonOutline): unknown {
   try {
-    return parsed(text);
+    return parseDistinct(text, outline);
   } catch (error) {
     if (error instanceof Failure) throw error;
     const reason = error instanceof Error ? error.message.slice(0, 120) : '';

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream';
 import { previewToken } from '../../../modules/drafts/draft.ts';
-import { withoutScripts } from '../../../modules/drafts/preview-answer.ts';
+import { isOfLivePage, withoutScripts } from '../../../modules/drafts/preview-answer.ts';
 import type { Allocation, SharedLimit } from '../../fair/shared-limit.ts';
 import { pageFields } from '../../http/content/page.ts';
 import { takeBreadcrumbToken, takeParameter } from '../../http/query.ts';
@@ -111,7 +111,7 @@ async function answerHeld(
   const rated = { name, v, origin, fields, caller, visitor, countedFor: [target.path] };
   const counted = countForPlace(serving.rates, rated);
   if (counted !== undefined) await counted;
-  const preview = previewOf(serving, fields.cookie, visitor);
+  const preview = previewOf(serving, fields, visitor);
   const outcome = await execute.run(name, v, {
     caller,
     vk,
@@ -149,11 +149,12 @@ async function answerHeld(
 /** The draft that the browser of a request previews. */
 function previewOf(
   { previews }: Pick<Serving, 'previews'>,
-  cookie: string | undefined,
+  fields: Fields,
   { nowMs }: Visitor,
 ): DraftSite | undefined {
-  const token = previewToken(cookie);
-  return token === undefined ? undefined : previews.find(token, nowMs);
+  const token = previewToken(fields.cookie);
+  const found = token === undefined ? undefined : previews.find(token, nowMs);
+  return found !== undefined && isOfLivePage(found, fields) ? undefined : found;
 }
 
 /** Reads the posted envelope, then checks the key again: it may be revoked by then. */

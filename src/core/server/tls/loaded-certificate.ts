@@ -9,7 +9,7 @@ import {
   parseKeyPair,
   readKeyPair,
 } from '../../config/key-pair.ts';
-import { tlsSection } from '../../config/section.ts';
+import { tlsSection } from '../../config/core-sections.ts';
 import { Failure } from '../../values/failure.ts';
 
 /** Certificates on demand that server.status shows. */

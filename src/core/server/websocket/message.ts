@@ -6,13 +6,13 @@ import {
   type Envelope,
   envelopeFrom,
   envelopeOutline,
-  parseJson,
+  parseInput,
   requireParsable,
 } from '../../operations/http/envelope.ts';
 import { operationBytesMax } from '../../operations/http/operations.ts';
 import { readBodyBytesMax, requestTimeoutMs } from '../../operations/limits.ts';
 import { Failure } from '../../values/failure.ts';
-import { parseJson as parsed } from '../../values/json/parse.ts';
+import { parseJson } from '../../values/json/parse.ts';
 import type { JsonMember, JsonOutline } from '../../values/json/json-outline.ts';
 import type { Caller } from '../../values/key.ts';
 import { jsonDepthMax } from '../../values/limits.ts';
@@ -227,7 +227,7 @@ export class WebSocketMessage {
       );
     }
     requireParsable(this.#outline, operation?.effect ?? 'reads');
-    return envelopeFrom(parseJson(this.#bytes.toString()));
+    return envelopeFrom(parseInput(this.#bytes.toString(), this.#outline));
   }
 
   /** Returns the value of a member; undefined if it is absent, malformed or too long. */
@@ -235,7 +235,7 @@ export class WebSocketMessage {
     const { start, end } = this.#outline.members.get(name) ?? noMember;
     if (end - start > bytesMax) return undefined;
     try {
-      return parsed(this.#bytes.toString('utf8', start, end));
+      return parseJson(this.#bytes.toString('utf8', start, end));
     } catch {
       return undefined;
     }

@@ -12,6 +12,8 @@ export interface JsonOutline {
   readonly depth: number;
   /** The number of values, including those in arrays and objects. */
   readonly values: number;
+  /** The number of names of members in all objects. */
+  readonly names: number;
   /** The members of the outermost object by name; of several with one name, the last. */
   readonly members: ReadonlyMap<string, JsonMember>;
 }
@@ -38,6 +40,7 @@ export function outlineJson(bytes: Buffer, names: readonly string[]): JsonOutlin
   let depth = 0;
   let deepest = 0;
   let values = 1;
+  let namesFound = 0;
   // The index after the colon of the current member; 0 before the colon.
   let start = 0;
   let name: string | undefined;
@@ -57,6 +60,7 @@ export function outlineJson(bytes: Buffer, names: readonly string[]): JsonOutlin
       values += 1;
       if (depth > deepest) deepest = depth;
     } else if (byte === colon) {
+      namesFound += 1;
       if (depth === 1) start = at + 1;
     } else if (byte === comma || byte === closeBracket || byte === closeBrace) {
       if (depth === 1) {
@@ -67,7 +71,7 @@ export function outlineJson(bytes: Buffer, names: readonly string[]): JsonOutlin
       else depth -= 1;
     }
   }
-  return { depth: deepest, values, members };
+  return { depth: deepest, values, names: namesFound, members };
 }
 
 /** The index after the string that begins at an index. */

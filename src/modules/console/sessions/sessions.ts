@@ -7,6 +7,7 @@ import {
   newSessionSecrets,
   sessionCookieName,
 } from '../../../core/operations/keys/authenticate.ts';
+import type { KeyRates } from '../../../core/operations/keys/key-rates.ts';
 import {
   type Call,
   type OperationResult,
@@ -82,6 +83,7 @@ export const sessionsPerKeyMax = 20;
 interface SessionParts {
   readonly sessions: SessionStore;
   readonly authenticate: Authenticate;
+  readonly keyRates: Pick<KeyRates, 'countSignIn'>;
   readonly newId: () => string;
   readonly randomBytes: (count: number) => Buffer;
   readonly now: () => number;
@@ -132,9 +134,11 @@ export const insertSession = defineOperation({
       if (call.transport === 'websocket') throw overHttp();
       const { sessions, authenticate, randomBytes } = parts;
       const { address } = call.caller;
-      const { keyId, sessionId, scopes: held, bounds } = authenticate({ apikey, address });
+      const signing = authenticate({ apikey, address });
+      const { keyId, sessionId, scopes: held, bounds } = signing;
       const key = keyId === undefined ? undefined : sessions.key(keyId);
       if (key === undefined || sessionId !== undefined) throw noKey();
+      parts.keyRates.countSignIn(signing);
       const made = newSession(parts, key, {
         sealed: (stored) =>
           sessions.passesOn ? sealKey(apikey, stored, randomBytes(12)) : undefined,

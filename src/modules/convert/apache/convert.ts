@@ -1,5 +1,5 @@
 import { parseUnixSocket } from '../../../core/values/network/unix-socket.ts';
-import { Conversion, type Converted, type IniSection } from '../conversion.ts';
+import { Conversion, type Converted, type WrittenSection } from '../conversion.ts';
 import {
   type Directive,
   allOf,
@@ -224,7 +224,7 @@ function addFiles(
   site: ApacheSite,
   block: readonly Directive[],
   { root, rewritten, source }: Files,
-): readonly IniSection[] {
+): readonly WrittenSection[] {
   const index = lastOf(block, 'directoryindex')?.words;
   const options = allOf(block, 'options').flatMap(({ words }) =>
     words.map((word) => word.toLowerCase()),
@@ -261,7 +261,7 @@ function errorsOf({ conversion }: ApacheSite, block: readonly Directive[]): stri
 }
 
 /** `AddType type extension …`, for extensions that Waymark may not know. */
-function addTypes(mount: IniSection | undefined, block: readonly Directive[]): void {
+function addTypes(mount: WrittenSection | undefined, block: readonly Directive[]): void {
   const types = allOf(block, 'addtype').flatMap(({ words: [type = '', ...extensions] }) =>
     extensions.map((one) => `${one.replace(/^\./, '')}=${type}`),
   );

@@ -1,4 +1,4 @@
-import type { Conversion, IniSection, Source } from '../conversion.ts';
+import type { Conversion, WrittenSection, Source } from '../conversion.ts';
 import { accessNearest } from '../directive.ts';
 import {
   type FieldWish,
@@ -175,6 +175,6 @@ function addRewrite(
 
 /** The site of a file: where its sections apply, and its folder. */
 export interface NetlifySite extends SitePlace {
-  readonly mount: IniSection | undefined;
+  readonly mount: WrittenSection | undefined;
   readonly root: string;
 }

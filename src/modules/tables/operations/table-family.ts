@@ -15,7 +15,7 @@ import {
 } from '../../../core/operations/records/placement.ts';
 import { differingNames } from '../../../core/operations/records/shown.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { parseJson } from '../../../core/values/json/parse.ts';
+import { parseDistinct } from '../../../core/values/json/parse.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { type DefinitionMistake, definitionFields, parseDefinition } from '../definition.ts';
 import type { StoredTable, TableDefinition } from '../table.ts';
@@ -190,7 +190,7 @@ function tableFieldsFromText(sent: JsonObject): JsonObject {
       // `events` has a form as a text of its own.
       if (name === 'events' && !value.trimStart().startsWith('{')) return [name, value];
       try {
-        return [name, parseJson(value) as Json];
+        return [name, parseDistinct(value) as Json];
       } catch (error) {
         if (error instanceof Failure) throw error;
         throw new Failure('invalid', `${name} is not JSON.`, { field: name });

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
+import { sessionsPerMinuteMax } from '../../../../src/core/operations/keys/key-rates.ts';
 import { sessionMs, sessionsPerKeyMax } from '../../../../src/modules/console/sessions/sessions.ts';
 import { type TestSite, openSocket, startSite } from '../../../harness.ts';
 import { signIn as signInAt } from '../../keys/sign-in.ts';
@@ -102,6 +103,25 @@ suite('sessions', () => {
     const first = await signIn((key as { key: string }).key);
     for (let at = 0; at < sessionsPerKeyMax; at += 1) await signIn((key as { key: string }).key);
     assert.equal((await call('svc1.server.status', {}, first.as)).status, 401);
+  });
+
+  test('a key makes no endless number of sessions, nor more than its rate', async () => {
+    const until429 = async (apikey: string, more: number): Promise<number> => {
+      for (let made = 0; made <= more; made += 1) {
+        const answer = await call('svc1.session.insert', { apikey }, { apikey: undefined });
+        if (answer.status === 429) return made;
+      }
+      return Infinity;
+    };
+    const add = async (v: object): Promise<string> => {
+      const { data } = await call('svc1.key.insert', { name: 'eager', scopes: ['render'], ...v });
+      return data.key;
+    };
+    const made = await until429(await add({}), 2 * sessionsPerMinuteMax);
+    assert.ok(made >= sessionsPerMinuteMax && made < Infinity, String(made));
+    const [one, other] = [await add({ rate: 1 }), await add({})];
+    assert.ok((await until429(one, sessionsPerMinuteMax)) < sessionsPerMinuteMax);
+    assert.equal(await until429(other, 1), Infinity, 'each key for itself');
   });
 
   test('a websocket authenticates with the token and the cookie of its handshake', async (t) => {

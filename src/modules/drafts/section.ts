@@ -1,0 +1,26 @@
+import { type FieldsOf, single } from '../../core/config/ini-key.ts';
+import { iniSection } from '../../core/config/ini-section.ts';
+import { yesNo } from '../../core/config/values.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    readonly review: FieldsOf<typeof reviewKeys>;
+  }
+}
+
+const reviewKeys = {
+  required: single(yesNo, 'no', {
+    about:
+      'Whether a [draft](../how-to/drafts.md) is published only after an approval by a key that ' +
+      'has not changed it.',
+    example: 'yes',
+  }),
+};
+
+/** `[review]`: approvals of drafts. */
+export const reviewSection = iniSection({
+  header: 'review',
+  keys: reviewKeys,
+  place: 'review',
+  since: '0.2',
+});

@@ -1,0 +1,21 @@
+import { type FieldsOf, single } from '../../core/config/ini-key.ts';
+import { iniSection } from '../../core/config/ini-section.ts';
+import { yesNo } from '../../core/config/values.ts';
+
+declare module '../../core/config/config.ts' {
+  interface Config {
+    readonly mcp: FieldsOf<typeof mcpKeys>;
+  }
+}
+
+const mcpKeys = {
+  enabled: single(yesNo, 'yes', {
+    about:
+      'Whether automated tools may use the server by the [Model Context ' +
+      'Protocol](../how-to/mcp.md) at `/svc1/mcp`, each with an API key.',
+    example: 'no',
+  }),
+};
+
+/** `[mcp]`: automated tools. */
+export const mcpSection = iniSection({ header: 'mcp', keys: mcpKeys, place: 'mcp', since: '0.2' });
