@@ -1,3 +1,4 @@
+import { families } from '../src/families.ts';
 // The effect of open drafts and schedules on the responses of the live site, and the time of a large
 // publication; see bench/README.md.
 import { mkdir } from 'node:fs/promises';
@@ -124,7 +125,7 @@ async function publishOnce(folder: string, changes: number): Promise<void> {
 
 async function open(folder: string): Promise<Store> {
   await mkdir(folder, { recursive: true });
-  return openStore({ folder, now: Date.now, newId: uuidv7 });
+  return openStore({ families, folder, now: Date.now, newId: uuidv7 });
 }
 
 async function insertPages(store: Store, count: number): Promise<readonly string[]> {

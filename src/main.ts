@@ -25,7 +25,7 @@ export interface Waymark {
   drain(graceMs: number, signal: AbortSignal): Promise<void>;
 }
 
-type StartOptions = Pick<ServingOptions, 'hasFastPath' | 'docsFolder' | 'tasks'>;
+type StartOptions = Pick<ServingOptions, 'docsFolder' | 'tasks'>;
 
 /**
  * Starts the server. Rejects with a Failure, and leaves nothing open, if the data folder is in use,
@@ -36,13 +36,13 @@ export async function startWaymark(
   logs: Logs,
   given: FolderOptions & PortOptions & StartOptions = {},
 ): Promise<Waymark> {
-  const { hasFastPath = true, docsFolder, predecessor, signal, ...others } = given;
+  const { docsFolder, predecessor, signal, ...others } = given;
   const { tasks = backgroundTasks(logs), ...ports } = others;
   const prepared = await prepareData(config, logs, { predecessor, signal, tasks });
   try {
     const { store, notices } = prepared;
     const more = { ports, ...(docsFolder && { docsFolder }) };
-    const options = { store, notices, tasks, isPrimary: true, hasFastPath, ...more };
+    const options = { store, notices, tasks, isPrimary: true, ...more };
     const running = await startServing(config, logs, options);
     await prepared.takeOver();
     return {

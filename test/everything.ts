@@ -7,7 +7,7 @@ import { existsSync, globSync } from 'node:fs';
  */
 const repeatedPaths: readonly string[] = [
   'core/pipeline/corpus',
-  ...['h1', 'h1-fast', 'h2', 'tls', 'websocket'].map((name) => `core/server/${name}`),
+  ...['h1', 'h2', 'tls', 'websocket'].map((name) => `core/server/${name}`),
   ...['inherited-sockets', 'listener', 'node-internals', 'open-files', 'reload'].map(
     (name) => `core/pipeline/${name}`,
   ),

@@ -72,7 +72,6 @@ export async function startSite(
     ini = '',
     files = {},
     rules = [],
-    hasFastPath = true,
     docsFolder,
   }: {
     readonly listen?: string;
@@ -80,8 +79,6 @@ export async function startSite(
     readonly ini?: string;
     readonly files?: Readonly<Record<string, string | Buffer>>;
     readonly rules?: readonly object[];
-    /** If false, Node's HTTP server reads all requests. */
-    readonly hasFastPath?: boolean;
     /** The folder of the built documentation. */
     readonly docsFolder?: string;
   } = {},
@@ -112,7 +109,6 @@ export async function startSite(
     now: Date.now,
   });
   const waymark = await startWaymark(config, logs, {
-    hasFastPath,
     ...(docsFolder !== undefined && { docsFolder }),
   });
   started.push(waymark);

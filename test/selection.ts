@@ -39,10 +39,7 @@ const groups: readonly { readonly folders: readonly string[]; readonly parts?: n
   { folders: ['cli', 'modules/transfer', 'modules/upkeep', 'modules/keys'] },
   { folders: ['store', 'cluster', 'faults', 'core/log', 'modules/cluster', 'modules/visits'] },
   {
-    folders: [
-      ...['server/corpus', 'server/h1', 'server/h1-fast', 'server/h2', 'server/tls'],
-      'core/server',
-    ],
+    folders: [...['server/corpus', 'server/h1', 'server/h2', 'server/tls'], 'core/server'],
   },
   {
     folders: [

@@ -17,8 +17,7 @@ const safe: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * The methods of Node's parser. Other methods are answered with 501 (RFC 9110 §9.1), also over
- * HTTP/2.
+ * The methods that the server passes on. Other methods are answered with 501 (RFC 9110 §9.1).
  */
 const implemented: ReadonlySet<string> = new Set(
   (
@@ -110,11 +109,6 @@ export function isIdempotent(method: string): boolean {
 /** Whether the server implements a method. */
 export function isImplemented(method: string): boolean {
   return implemented.has(method);
-}
-
-/** Whether a text is the beginning of an implemented method. */
-export function beginsMethod(text: string): boolean {
-  return [...implemented].some((method) => method.startsWith(text));
 }
 
 /**

@@ -1,4 +1,4 @@
-import { createDraftsReads } from '../../modules/drafts/log/draft-store.ts';
+import { createDraftsReads } from '../../modules/drafts/log/drafts-reads.ts';
 import { type PastReads, createPastRules } from '../../modules/rules/log/past-rules.ts';
 import { rulesByPath } from '../../modules/rules/log/path-order.ts';
 import { createTreeReads } from '../../modules/rules/log/path-tree.ts';
@@ -11,7 +11,7 @@ import {
   roomFailure,
 } from '../../modules/rules/log/rule-index.ts';
 import { createRuleAssetReads, createRuleTimeReads } from '../../modules/rules/log/rule-lookups.ts';
-import type { StoredRule } from '../../modules/rules/rule.ts';
+import { type StoredRule, foldRule } from '../../modules/rules/rule.ts';
 import { createRowReads } from '../../modules/tables/log/row-reads.ts';
 import { createTableReads } from '../../modules/tables/log/table-reads.ts';
 import { createHookReads } from '../../modules/webhooks/log/hook-reads.ts';
@@ -20,8 +20,8 @@ import type { Change, Family, HistoryRow } from './change.ts';
 import { claimKey, unpackClaim } from './claims.ts';
 import type { Databases } from './databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from './encoding.ts';
-import type { Reads, RuleStep } from './store.ts';
-import { foldRows, foldRule } from './write/fold.ts';
+import type { LogFamily, Reads, RuleStep } from './store.ts';
+import { foldRows } from './write/fold.ts';
 
 /**
  * Reads of the databases: inside a write transaction of this process its state, elsewhere the
@@ -30,6 +30,7 @@ import { foldRows, foldRule } from './write/fold.ts';
  */
 export function createReads(
   databases: Databases,
+  families: readonly LogFamily[],
   inOrder: (rows: readonly Change[]) => readonly Change[] = (rows) => rows,
 ): Reads {
   const { meta, log, mark, txn, rule, vk, key, keyhash } = databases;
@@ -96,7 +97,14 @@ export function createReads(
     ...createDraftsReads(databases),
     ...rowReads,
     seq: () => Number(meta.get('seq') ?? 0),
+    families,
+    projectionOf: projectionsOf(families),
   };
+}
+
+function projectionsOf(families: readonly LogFamily[]): Reads['projectionOf'] {
+  const records = Object.assign({}, ...families.map((one) => one.records)) as LogFamily['records'];
+  return (family) => records?.[family];
 }
 
 function createRecordPlaces(databases: Databases): Pick<Reads, 'rowSeqs' | 'rowBytes'> {

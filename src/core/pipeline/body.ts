@@ -1,6 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Allocation } from '../fair/shared-limit.ts';
 import { requireIntactBody } from '../http/content/content.ts';
+import type { ReadHead } from '../http/reading/head.ts';
 import type { Fields } from '../http/request.ts';
 import { heldPieceBytes, unreadBodyBytesMax } from '../server/limits.ts';
 import { Failure, failureFrom } from '../values/failure.ts';
@@ -101,7 +101,7 @@ export function hasBody(fields: Framing): boolean {
 
 /** The fields about the content of a request, by lower-case name. */
 type Framing = Readonly<
-  Partial<Record<'content-length' | 'transfer-encoding' | 'expect', string | undefined>>
+  Partial<Record<'content-length' | 'transfer-encoding', string | undefined>>
 >;
 
 function lengthOf(fields: Framing): number {
@@ -114,21 +114,10 @@ function tooLarge(bytesMax: number): Failure {
   });
 }
 
-/** Sends 100 Continue (RFC 9110 §10.1.1) when the content is read, and not earlier. */
-export function continueOnRead(request: IncomingMessage, response: ServerResponse): void {
-  request.once('resume', () => {
-    if (!response.headersSent && !response.destroyed) response.writeContinue();
-  });
-}
-
 /**
  * Whether the connection can continue after a request with unread content: if the content is short
  * and certain to arrive.
  */
-export function canDiscardBody(fields: Framing): boolean {
-  return (
-    fields.expect === undefined &&
-    fields['transfer-encoding'] === undefined &&
-    lengthOf(fields) <= unreadBodyBytesMax
-  );
+export function canDiscardBody({ expect, framing }: Pick<ReadHead, 'expect' | 'framing'>): boolean {
+  return expect === undefined && framing !== 'chunked' && framing <= unreadBodyBytesMax;
 }

@@ -11,7 +11,7 @@ export interface MessageHead {
   readonly method: string;
   /** The request target (RFC 9112 §3.2), usually path and query. */
   readonly url: string;
-  /** As it was sent: Node's parser also reads others, which validation refuses. */
+  /** As it was sent; validation refuses others. */
   readonly version: HttpVersion;
   /** Flat list of name, value, name, value, as they were sent; latin1. */
   readonly fields: readonly string[];
@@ -73,8 +73,8 @@ export interface Prepared {
   readonly content: string | Buffer | undefined;
   readonly bytes: number;
   readonly source: string;
-  /** Status line and fields as they are sent; undefined if only Node can send the answer. */
-  readonly head: string | undefined;
+  /** Status line and fields as they are sent. */
+  readonly head: string;
   /** Whether the fields contain a Date, as those of a cached response do. */
   readonly isDated: boolean;
   readonly cache: CacheOutcome | undefined;
@@ -125,8 +125,7 @@ export interface Exchange extends Arrived {
 }
 
 /**
- * A request that may get a prepared answer. Each transport implements it: the fast path and Node's
- * parser of HTTP/1.1, and the streams of HTTP/2.
+ * A request that may get a prepared answer: of HTTP/1.1, or a stream of HTTP/2.
  */
 export interface PreparableExchange extends Exchange {
   /** Sends a prepared answer; `nowMs` is milliseconds since 1970. */

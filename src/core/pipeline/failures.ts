@@ -4,7 +4,7 @@ import { prefersHtml } from '../http/representation/negotiation.ts';
 import { type DocumentedOperation, docsOf } from '../operations/http/failure-docs.ts';
 import type { LimitLog } from '../report/limit-log.ts';
 import { type Log, reasonOf } from '../report/log.ts';
-import { STATUS_CODES } from '../server/h1/node-http.ts';
+import { STATUS_CODES } from './response-head.ts';
 import { type Failure, type FailureCode, type Problem, failureFrom } from '../values/failure.ts';
 import type { ClientAddress } from '../values/network/peer.ts';
 import type { ErrorPages, FailedRequest } from './source.ts';

@@ -12,7 +12,7 @@ import {
   type PreparableRequest,
   choosingFields,
 } from './preparable-request.ts';
-import { headText } from './response-head.ts';
+import { headText, lengthLine } from './response-head.ts';
 import type { Moment } from './serving.ts';
 
 /** Prepared answers in memory: of all URLs together, and of one URL. */
@@ -177,7 +177,7 @@ function preparedOf(reply: Reply): Prepared | undefined {
   // Its head is sent without a further look, and nothing catches what that throws.
   if (fields.some((text) => notSendable.test(text))) return undefined;
   const isDated = replyField(reply, 'date') !== undefined;
-  const head = headText(reply);
+  const head = headText(reply) + lengthLine(reply, 'GET');
   const said = {
     status,
     fields,

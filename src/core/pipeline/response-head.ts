@@ -1,7 +1,9 @@
 import { formatHttpDate } from '../http/date.ts';
 import { fieldLines, replyField, type FieldList, type Reply } from '../http/reply.ts';
-import { STATUS_CODES } from '../server/h1/node-http.ts';
 import { keepAliveTimeoutMs } from '../server/limits.ts';
+
+/** An import of the module would load all that it exports, such as Node's fetch. */
+export const { STATUS_CODES } = process.getBuiltinModule('node:http');
 
 const fieldName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 /** A character that a field value cannot contain (RFC 9110 §5.5). */
@@ -13,27 +15,42 @@ export function statusLine(status: number): string {
 }
 
 /**
- * Returns status line and fields of an answer as they are sent (RFC 9112 §4, §5), latin1. Undefined
- * if a field is not valid (Node's error for it says more), or if the head does not say where the
- * answer ends.
+ * Returns status line and fields of an answer as they are sent (RFC 9112 §4, §5), latin1. Throws a
+ * TypeError for a field that is not valid.
  */
-export function headText(reply: Pick<Reply, 'status' | 'fields' | 'body'>): string | undefined {
-  if (!isDelimited(reply)) return undefined;
-  const { status, fields } = reply;
+export function headText({ status, fields }: Pick<Reply, 'status' | 'fields'>): string {
   let text = statusLine(status);
   for (let at = 0; at < fields.length; at += 2) {
     const [name = '', value = ''] = [fields[at], fields[at + 1]];
-    if (!fieldName.test(name) || notInValue.test(value)) return undefined;
+    if (!isValidField(name, value)) throw new TypeError(`the field ${name} cannot be sent`);
     text += `${name}: ${value}\r\n`;
   }
   return text;
 }
 
-/** Whether the head of an answer says where its content ends (RFC 9112 §6.3), also for a 205. */
-function isDelimited(reply: Pick<Reply, 'status' | 'fields' | 'body'>): boolean {
+/**
+ * Returns the line of a Content-Length that an answer with its whole content needs (RFC 9112 §6.3);
+ * empty if it has one, or no content by its nature.
+ */
+export function lengthLine(reply: Reply, method: string): string {
   const { status, body } = reply;
-  if (status === 204 || status === 304) return body.kind === 'none';
-  return status >= 200 && replyField(reply, 'content-length') !== undefined;
+  if (method === 'HEAD' || status === 204 || status === 304) return '';
+  if (replyField(reply, 'content-length') !== undefined) return '';
+  return `Content-Length: ${body.kind === 'bytes' ? body.bytes.length : 0}\r\n`;
+}
+
+/** Returns an interim response (RFC 9110 §15.2), latin1, without the fields that are not valid. */
+export function interimText(status: number, fields: FieldList): string {
+  let text = statusLine(status);
+  for (let at = 0; at < fields.length; at += 2) {
+    const [name = '', value = ''] = [fields[at], fields[at + 1]];
+    if (isValidField(name, value)) text += `${name}: ${value}\r\n`;
+  }
+  return `${text}\r\n`;
+}
+
+function isValidField(name: string, value: string): boolean {
+  return fieldName.test(name) && !notInValue.test(value);
 }
 
 const keepAliveSeconds = keepAliveTimeoutMs / 1_000;
@@ -41,7 +58,7 @@ const keepAlive = `Connection: keep-alive\r\nKeep-Alive: timeout=${keepAliveSeco
 const close = 'Connection: close\r\n\r\n';
 
 /**
- * Returns the last fields of a head, as Node's server sends them. `dateMs` (milliseconds since
+ * Returns the last fields of a head. `dateMs` (milliseconds since
  * 1970) is for answers without a Date of their own.
  */
 export function headEnd(dateMs: number | undefined, shouldKeepAlive: boolean): string {

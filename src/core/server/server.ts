@@ -1,21 +1,13 @@
 import { rmSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ListeningSocket, matchSockets } from '../../cli/serve/inherited-sockets.ts';
-import { answerChallenge } from '../../modules/acme/challenge.ts';
-import { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
 import type { AccessLog } from '../../modules/logs/access-log.ts';
 import type { LiveAccess } from '../../modules/status/live-access.ts';
 import type { RequestVisits } from '../../modules/visits/request-visits.ts';
 import type { ListenAddress } from '../config/addresses.ts';
 import { createSharedLimits } from '../fair/shared-limits.ts';
-import type { Reply } from '../http/reply.ts';
-import { continueOnRead, hasBody } from '../pipeline/body.ts';
-import type { Arrived, PreparableExchange, UpgradeRequest } from '../pipeline/exchange.ts';
-import { redirectToHttps } from '../pipeline/https-redirect.ts';
-import type { IncomingRequest } from '../pipeline/incoming-request.ts';
+import type { PreparableExchange, UpgradeRequest } from '../pipeline/exchange.ts';
 import { PreparedReplies } from '../pipeline/prepared.ts';
 import { RequestLog } from '../pipeline/record/request-log.ts';
 import { openMetrics } from '../pipeline/record/server-metrics.ts';
@@ -28,11 +20,9 @@ import { type CacheUse, joinedUse } from '../report/memory-use.ts';
 import type { Metric } from '../report/metrics.ts';
 import type { RequestMetrics } from '../report/request-metrics.ts';
 import { defaultPorts } from '../values/network/authority.ts';
-import { createTryAnswer } from './h1-fast/fast-exchange.ts';
 import { type ConnectionLimits, connectionLimits } from './h1/connection-limiter.ts';
-import type { Http1Exchange } from './h1/connection.ts';
+import type { Http1Handlers } from './h1/connection.ts';
 import { Connections } from './h1/connections.ts';
-import { NodeExchange, headOf } from './h1/node-exchange.ts';
 import { Tunnels } from './h1/tunnels.ts';
 import { UpgradeHandler } from './h1/upgrade-handler.ts';
 import { switchesProtocol } from './h1/upgrade.ts';
@@ -58,13 +48,13 @@ interface ServerParts {
   readonly access: AccessLog;
   readonly liveAccess: LiveAccess;
   readonly metrics: RequestMetrics;
+  /** Gets the port that plain HTTP is redirected to. */
+  readonly listensTls: (port: string) => void;
   /** Counts the requests of visitors. */
   readonly visits: Pick<RequestVisits, 'add' | 'retentionMs'>;
   readonly newId: () => string;
   readonly monotonicMs: () => number;
   readonly tls: Pick<Tls, 'certificates' | 'acme'>;
-  /** Whether `h1-fast/` may answer requests without Node's HTTP server; true if undefined. */
-  readonly hasFastPath?: boolean;
 }
 
 /** The port: every listener of the configuration, with their websockets. */
@@ -123,13 +113,11 @@ class HttpServer implements Server {
   readonly #servers: Listener[] = [];
   readonly #prepared: PreparedReplies[] = [];
   readonly #sockets: Sockets;
-  readonly #signedIn: SignedInWatch;
   readonly #tunnels: Tunnels;
   readonly #handler: RequestHandler;
   readonly #upgrades: UpgradeHandler;
   readonly #connections: Connections;
   readonly #http2: Http2Connections;
-  /** The port that plain HTTP is redirected to; undefined where no listener has TLS. */
   #tlsPort: string | undefined;
   /** The unix sockets that the port has created. */
   #ownPaths: string[] = [];
@@ -138,7 +126,6 @@ class HttpServer implements Server {
   #draining = false;
 
   constructor(parts: ServerParts) {
-    this.#signedIn = new SignedInWatch(parts);
     const log = createLimitLog(parts);
     const limits: LimitLog = {
       passed: (limit, ...known) => {
@@ -153,10 +140,6 @@ class HttpServer implements Server {
       ...connectionLimits(() => parts.serving().config.server),
       limits,
       shared: createSharedLimits(),
-      signedIn: this.#signedIn,
-      earlyReply: (serving, incoming, asked) =>
-        answerChallenge(incoming.target, parts.tls.acme) ??
-        this.#redirect(serving, incoming, asked),
     };
     this.#tunnels = new Tunnels({ ...parts, limit: this.#parts.shared.tunnels });
     this.#http2 = new Http2Connections(this.#parts);
@@ -177,7 +160,6 @@ class HttpServer implements Server {
       connections: this.#connections,
       sockets: this.#sockets,
       tunnels: this.#tunnels,
-      signedIn: this.#signedIn,
       now: parts.now,
       isStopping,
     });
@@ -191,47 +173,29 @@ class HttpServer implements Server {
     const handle = (exchange: PreparableExchange): void => {
       this.#handler.handle(exchange, prepared);
     };
-    const answerInTurn = (exchange: Http1Exchange): void => {
-      const turn = this.#connections.turn(exchange);
-      if (turn === true) handle(exchange);
-      else if (turn !== false) {
-        void turn.then((isOpen) => {
-          if (isOpen) handle(exchange);
-        });
-      }
-    };
-    const answerParsed = (message: IncomingMessage, response: ServerResponse): void => {
-      answerInTurn(new NodeExchange(message, response));
-    };
     const upgrade = (request: UpgradeRequest): void => {
       this.#upgrades.handle(request);
     };
-    const upgradeParsed = (message: IncomingMessage, socket: Duplex, ahead: Buffer): void => {
-      const { socket: connection } = message;
-      const peer = peerOf(connection);
-      const body = hasBody(message.headers) ? message : undefined;
-      const head = headOf(message);
-      upgrade({ head, peer, socket, connection, body, ahead, handshake: message });
+    const handlers: Http1Handlers = {
+      answer: (exchange) => {
+        const turn = this.#connections.turn(exchange);
+        if (turn === true) handle(exchange);
+        else if (turn !== false) {
+          void turn.then((isOpen) => {
+            if (isOpen) handle(exchange);
+          });
+        }
+      },
+      switches: (head, peer) => switchesProtocol(head, peer, this.#parts.serving()),
+      upgrade,
     };
     const serveHttp2 = (socket: Socket, first?: Buffer): void => {
       this.#http2.serve(socket, { handle, upgrade }, first);
     };
-    const { hasFastPath = true, now, serving } = this.#parts;
-    const shouldUpgrade = (message: IncomingMessage): boolean =>
-      switchesProtocol(message, serving());
-    const tryAnswer = hasFastPath ? createTryAnswer(answerInTurn, now) : undefined;
     const server: Listener = isTls
-      ? createHttpsServer(this.#connections, shouldUpgrade, this.#parts.tls, { tryAnswer })
-      : createHttpServer(this.#connections, shouldUpgrade, { tryAnswer, serveHttp2 });
+      ? createHttpsServer(this.#connections, handlers, this.#parts.tls)
+      : createHttpServer(this.#connections, handlers, { serveHttp2 });
     if (isTls) chooseProtocol(server, serveHttp2);
-    server.on('request', answerParsed);
-    server.on('checkContinue', (message, response) => {
-      continueOnRead(message, response);
-      answerParsed(message, response);
-    });
-    server.on('checkExpectation', answerParsed);
-    server.on('upgrade', upgradeParsed);
-    server.on('connect', upgradeParsed);
     const proxies = () => this.#parts.serving().config.server.proxyProtocol;
     acceptConnections(server, where.kind, proxies);
     this.#servers.push(server);
@@ -241,7 +205,9 @@ class HttpServer implements Server {
     if (!isTls) return;
     // The default port comes before all others.
     const port = new URL(address).port || defaultPorts.https;
-    if (this.#tlsPort === undefined || port === defaultPorts.https) this.#tlsPort = port;
+    if (this.#tlsPort !== undefined && port !== defaultPorts.https) return;
+    this.#tlsPort = port;
+    this.#parts.listensTls(port);
   }
 
   metrics(): readonly Metric[] {
@@ -307,12 +273,6 @@ class HttpServer implements Server {
     this.#http2.destroyAll();
     this.#connections.destroyAll();
     await Promise.all(closed);
-    this.#signedIn.stop();
     return { cut: cut + cutSockets };
-  }
-
-  #redirect({ config }: Serving, { target }: IncomingRequest, asked: Arrived): Reply | undefined {
-    const { certificates } = this.#parts.tls;
-    return redirectToHttps(asked, target, { certificates, port: this.#tlsPort, config });
   }
 }

@@ -1,3 +1,4 @@
+import { viewOfDraft } from '../drafts/log/draft-reads.ts';
 import { type Task, atIntervals } from '../../core/background/tasks.ts';
 import { eventLoop } from '../../core/fair/turns.ts';
 import type { SharedFiles } from '../../core/log/shared/shared-log.ts';
@@ -10,7 +11,7 @@ import { interruptedUploadMs, keepEveryMs } from './limits.ts';
 const assetsAtOnce = 1_000;
 
 /** The part of a store that says which files are in use. */
-type AssetStore = Pick<Store, 'inDraft' | 'refresh' | 'shared'> &
+type AssetStore = Pick<Store, 'view' | 'refresh' | 'shared'> &
   Pick<Reads, 'rowsAfter' | 'draftsIn' | 'draftRecords'>;
 
 /** The assets of the live site, and those that an open draft adds or changes. */
@@ -25,7 +26,7 @@ export async function* assetsInUse(store: AssetStore): AsyncGenerator<Asset, voi
   }
   for (const draft of [...store.draftsIn('open')]) {
     const rows = [...store.draftRecords(draft)].filter(({ family }) => family === 'record');
-    const reads = store.inDraft(draft);
+    const reads = store.view(viewOfDraft(draft));
     for (const { id } of rows) {
       if (turns.isOver()) await turns.next();
       const stored = reads.row(id);

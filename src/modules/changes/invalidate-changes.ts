@@ -1,5 +1,5 @@
 import type { JsonObject } from '../../core/values/json/json.ts';
-import { foldKey } from '../../core/log/write/fold.ts';
+import { foldKey } from '../../core/log/key-family.ts';
 import type { Store } from '../../core/log/store.ts';
 import { authorOf, type Call, defineOperation } from '../../core/operations/operation.ts';
 import {

@@ -1,3 +1,4 @@
+import { viewOfDraft } from './log/draft-reads.ts';
 import { isRuleInside } from '../../core/values/bounds.ts';
 import type { SiteDraft } from './draft.ts';
 import type { Caller } from '../../core/values/key.ts';
@@ -23,7 +24,7 @@ export function reportReader({ bounds, keyId, scopes }: Caller): ReportReader {
 
 /** The store, and the reads of the transaction in which a draft is looked up. */
 interface DraftReads {
-  readonly store: Pick<Store, 'inDraft'>;
+  readonly store: Pick<Store, 'view'>;
   readonly reads: Reads;
 }
 
@@ -82,7 +83,7 @@ function* seenSteps(
   if (bounds === undefined) return true;
   const isOwn = draft.by === keyId;
   if (draft.state !== 'open') return isOwn && (yield* isPublishedInside(reads, draft, bounds));
-  const inDraft = store.inDraft(draft);
+  const inDraft = store.view(viewOfDraft(draft));
   let isEmpty = true;
   for (const record of reads.draftRecords(draft)) {
     yield undefined;

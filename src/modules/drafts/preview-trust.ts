@@ -1,3 +1,4 @@
+import { viewOfDraft } from './log/draft-reads.ts';
 import { LRUCache } from 'lru-cache';
 import { changeInDraft, type SiteDraft } from './draft.ts';
 import { hasScope, keyEndMs } from '../../core/values/key.ts';
@@ -24,7 +25,7 @@ interface KnownAuthors {
  * until it has walked the draft, which takes several requests for a large one.
  */
 export function createPreviewTrust(
-  store: Pick<Store, 'seq' | 'change' | 'key' | 'inDraft' | 'draftRecords'>,
+  store: Pick<Store, 'seq' | 'change' | 'key' | 'view' | 'draftRecords'>,
 ): (draft: SiteDraft, nowMs: number) => boolean {
   const known = new LRUCache<string, KnownAuthors>({ max: draftsKnownMax });
 
@@ -32,7 +33,7 @@ export function createPreviewTrust(
   function walk(draft: SiteDraft, found: KnownAuthors): number {
     let left = rowsExaminedMax;
     if (found.isWalked) return left;
-    const inDraft = store.inDraft(draft);
+    const inDraft = store.view(viewOfDraft(draft));
     for (const { family, id } of store.draftRecords(draft, found.last)) {
       if (left <= 0) return left;
       const rows = inDraft.rows(family, id);

@@ -6,8 +6,7 @@ import type { Log } from '../../core/report/log.ts';
 import { newId } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
-import { type CopyParts, followProtocol } from './copy-rows.ts';
-import { copyInThread } from './copy-thread.ts';
+import { type CopyInThread, type CopyParts, followProtocol } from './copy-rows.ts';
 import { copyAgain } from './copy.ts';
 import { Follower } from './follower.ts';
 import { centralRetry, reportMs } from './limits.ts';
@@ -26,6 +25,7 @@ interface NodeServiceParts extends CopyParts {
   /** The data folder. */
   readonly folder: string;
   readonly openStore: (folder: string) => Promise<Store>;
+  readonly copyInThread: CopyInThread;
   readonly version: string;
   readonly emit: Emit;
   /** Milliseconds since 1970. */
@@ -52,7 +52,7 @@ export class NodeService {
     this.#parts = parts;
     this.#follower = new Follower({
       ...parts,
-      copy: (signal) => copyInThread(parts, parts.folder, signal),
+      copy: (signal) => parts.copyInThread(parts, parts.folder, signal),
       changed: () => {
         this.#needsSecrets = true;
         this.#hurry.abort();

@@ -12,7 +12,7 @@ import type { Row } from '../tables/row.ts';
 import type { Rule } from '../rules/rule.ts';
 import type { TableDefinition } from '../tables/table.ts';
 import { escapedPath } from '../../core/values/path.ts';
-import { applyOf, foldRows } from '../../core/log/write/fold.ts';
+import { invalidatedRows } from '../../core/log/write/fold.ts';
 import type { Reads } from '../../core/log/store.ts';
 import { authorName } from '../../core/operations/keys/author-name.ts';
 
@@ -150,7 +150,7 @@ function invalidatedAt(reads: HistoryReads, upTo: number): (row: Change) => stri
     const { family, id, seq } = row;
     if (others.has(id) && isRevertible(family)) {
       const rows = reads.rows(family, id, upTo);
-      const then = folded.get(id) ?? foldRows(rows, applyOf(family)).invalidated;
+      const then = folded.get(id) ?? invalidatedRows(rows);
       folded.set(id, then);
       return then.get(seq)?.dtu_stored;
     }

@@ -163,6 +163,7 @@ async function followingNode(t: TestContext, { tasks, log }: Rig) {
     ...{ store, node, log, tasks, now, version: '1', folder: 'none' },
     central: { client, apikey, readKey },
     openStore: () => assert.fail(),
+    copyInThread: () => assert.fail(),
     emit: () => Promise.resolve(),
   });
   service.start();

@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, open as openFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
@@ -190,7 +191,7 @@ suite('a data folder of Waymark', () => {
     const layoutChanged = (...versions: readonly number[]): void => {
       changes.push(versions);
     };
-    const parts = { folder, now: Date.now, newId: () => 'an id', layoutChanged };
+    const parts = { folder, families, now: Date.now, newId: () => 'an id', layoutChanged };
     await (await openStore(parts)).close();
     await (await openStore(parts)).close();
     assert.deepEqual(changes, [[4, schemaVersion]]);
@@ -303,7 +304,7 @@ suite('a data folder of Waymark', () => {
     const meta = former.openDB<string, string>({ name: 'meta', encoding: 'string' });
     await meta.put('schema', '5');
     await former.close();
-    const parts = { folder, now: Date.now, newId: () => 'an id', isInUse: true };
+    const parts = { folder, families, now: Date.now, newId: () => 'an id', isInUse: true };
     await assert.rejects(openStore(parts), {
       code: 'unavailable',
       message: /has the layout 5, and this version changes it .* stop the server, then start it/,

@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import { connect, type NetConnectOpts, type Socket } from 'node:net';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import type { IncomingMessage } from 'node:http';
 import type { Duplex } from 'node:stream';
 import type { TestContext } from 'node:test';
 import { AnswerReader } from './answers.ts';
@@ -14,7 +13,7 @@ export interface RawConnection {
   ask(request: string): ReturnType<AnswerReader['next']>;
 }
 
-/** A request that the fast path leaves to Node's HTTP server. */
+/** A request with a field about its connection. */
 export const firstRequest = 'GET /svc1/health HTTP/1.1\r\nHost: localhost\r\nTE: a\r\n\r\n';
 
 /** Makes an RawConnection of an open socket; destroyed after the test. */
@@ -43,20 +42,6 @@ export async function openUsed(
   await once(socket, 'connect');
   await connection.ask(first);
   return connection;
-}
-
-/** Collects the targets of the requests that Node's HTTP servers of this process parse. */
-export function parsedRequests(t: Pick<TestContext, 'after'>): {
-  readonly targets: readonly string[];
-} {
-  const targets: string[] = [];
-  const note = (told: unknown): void => {
-    const { request } = told as { readonly request: IncomingMessage };
-    targets.push(request.url ?? '');
-  };
-  subscribe('http.server.request.start', note);
-  t.after(() => unsubscribe('http.server.request.start', note));
-  return { targets };
 }
 
 /** Collects the connections that the servers of this process accept. */

@@ -218,7 +218,7 @@ suite('[access.<name>] with passwords', () => {
     }
   });
 
-  test('holds for HTTP/2 and without the fast path, and for the content of a request', async (t) => {
+  test('holds for HTTP/2, and for the content of a request', async (t) => {
     const { origin, live, requests } = await sources(t);
     const site = await startTlsSite(t, { ini: iniOf(origin, live), files, rules });
     const client = await connectHttp2(t, site);
@@ -230,7 +230,7 @@ suite('[access.<name>] with passwords', () => {
     const post = { ':method': 'POST', ...ann };
     assert.equal((await client.ask('/internal/app/y', post, 'x'.repeat(200_000))).status, 200);
     const slow = await startSite(t, {
-      ...{ ini: iniOf(origin, live), files, rules, hasFastPath: false },
+      ...{ ini: iniOf(origin, live), files, rules },
     });
     const sent = { method: 'POST', body: 'y'.repeat(200_000) };
     const refused = await fetch(`${slow.url}/internal/app/y`, sent);

@@ -564,13 +564,10 @@ async function openAll(transport: Transport, asked: readonly string[]) {
 }
 
 suite('rules × sources × methods × protocols × fresh, prepared and cached answers', () => {
-  for (const [name, hasFastPath] of [
-    ['HTTP/1.1', true],
-    ["HTTP/1.1 by Node's server", false],
-  ] as const) {
-    test(name, async (t) => {
+  {
+    test('HTTP/1.1', async (t) => {
       const { site, asked, provider } = await startMatrix(t, (context, given) =>
-        startSite(context, { ...given, hasFastPath }),
+        startSite(context, given),
       );
       const transport = await withSessions(overHttp1(site.url), provider);
       t.after(() => {

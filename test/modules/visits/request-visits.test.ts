@@ -76,12 +76,11 @@ async function sourceServer(): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
 
-async function started(hasFastPath: boolean): Promise<TestSite> {
+async function started(): Promise<TestSite> {
   const source = await sourceServer();
   return startSite(
     { after },
     {
-      hasFastPath,
       server: 'trust_proxy = 127.0.0.0/8',
       ini:
         '[log]\nformat = json\nfields = method path host status ms source cache user_agent ' +
@@ -151,89 +150,86 @@ function kindOf({ source = '', cache }: Line): string {
 }
 
 suite('the summary of visits', () => {
-  for (const hasFastPath of [true, false]) {
-    const parser = hasFastPath ? 'the fast path' : "Node's parser";
-    test(`has the numbers of the access log, by ${parser}`, async () => {
-      const site = await started(hasFastPath);
-      const agent = new Agent({ keepAlive: true, maxSockets: 4 });
-      const choose = chooser(hasFastPath ? 1 : 2);
-      const requests = 400;
-      await Promise.all(
-        Array.from({ length: 4 }, async () => {
-          for (let at = 0; at < requests / 4; at += 1) await send(site, agent, choose);
-        }),
-      );
-      agent.destroy();
-      // An answer has its line at its end; the last one may be written after its client has it.
-      while (site.logged().split('"msg":"request"').length <= requests) await setImmediate();
-      const lines = site
-        .logged()
-        .split('\n')
-        .filter((line) => line.includes('"msg":"request"'))
-        .map((line) => JSON.parse(line) as Line);
-      assert.equal(lines.length, requests);
-      const { data, error } = await site.call('svc1.visit.summary', {});
-      assert.equal(error, undefined);
+  test('has the numbers of the access log', async () => {
+    const site = await started();
+    const agent = new Agent({ keepAlive: true, maxSockets: 4 });
+    const choose = chooser(1);
+    const requests = 400;
+    await Promise.all(
+      Array.from({ length: 4 }, async () => {
+        for (let at = 0; at < requests / 4; at += 1) await send(site, agent, choose);
+      }),
+    );
+    agent.destroy();
+    // An answer has its line at its end; the last one may be written after its client has it.
+    while (site.logged().split('"msg":"request"').length <= requests) await setImmediate();
+    const lines = site
+      .logged()
+      .split('\n')
+      .filter((line) => line.includes('"msg":"request"'))
+      .map((line) => JSON.parse(line) as Line);
+    assert.equal(lines.length, requests);
+    const { data, error } = await site.call('svc1.visit.summary', {});
+    assert.equal(error, undefined);
 
-      const { people, robots } = visitsIn(lines);
-      assert.ok(people.length > 20 && robots.length > 20, `${people.length} ${robots.length}`);
-      assert.deepEqual([data.visits, data.robots], [people.length, robots.length]);
-      assert.deepEqual(data.days.at(-1), {
-        day: data.until,
-        visits: people.length,
-        robots: robots.length,
-      });
-      assert.deepEqual(
-        data.pages
-          .map(({ path, visits }: { path: string; visits: number }) => ({ name: path, visits }))
-          .filter(({ visits }: { visits: number }) => visits > 0)
-          .toSorted((one: { name: string }, other: { name: string }) =>
-            one.name < other.name ? -1 : 1,
-          ),
-        counted(people.map(({ path }) => String(path))).toSorted((one, other) =>
-          JSON.stringify(one) < JSON.stringify(other) ? -1 : 1,
-        ),
-      );
-      assert.deepEqual(data.sources, counted(people.map(kindOf)));
-      assert.deepEqual(data.languages, counted(people.map(languageOf)));
-      assert.deepEqual(data.hosts, counted(people.map(hostOf)));
-      const device = ({ user_agent: agentName = '' }: Line): string =>
-        agentName === phone ? 'mobile' : agentName === browser ? 'desktop' : '(unknown)';
-      assert.deepEqual(data.devices, counted(people.map(device)));
-
-      const { requests: all } = data;
-      assert.equal(all.answers, requests);
-      assert.deepEqual(
-        Object.entries(all.statuses)
-          .map(([name, visits]) => ({ name, visits }))
-          .toSorted((one, other) => Number(other.visits) - Number(one.visits)),
-        counted(lines.map(({ status }) => `${String(status).slice(0, 1)}xx`)),
-      );
-      const found = all.sources as { source: string; answers: number; failed: number }[];
-      assert.deepEqual(
-        found.map(({ source, answers }) => ({ name: source, visits: answers })),
-        counted(lines.map(({ source }) => String(source))),
-      );
-      for (const { source, failed } of found) {
-        const lost = lines.filter((line) => line.source === source && Number(line.status) >= 500);
-        assert.equal(failed, lost.length, source);
-      }
-      const refused = lines.filter(({ status }) => [401, 403, 429].includes(Number(status)));
-      assert.deepEqual(
-        all.refused.map(
-          (one: { source: string; status: number; reason: string; answers: number }) => ({
-            name: `${one.source} ${one.status} ${one.reason}`,
-            visits: one.answers,
-          }),
-        ),
-        counted(refused.map((one) => `${one.source} ${one.status} ${one.reason}`)),
-      );
-      const reasons = all.refused.map(({ source, reason }: Line) => `${source} ${reason}`);
-      assert.ok(reasons.includes('access:staff deny'), reasons.join());
-      assert.ok(reasons.includes('rate:few rate_limited'), reasons.join());
-      assert.ok(reasons.includes('none unauthenticated'), reasons.join());
+    const { people, robots } = visitsIn(lines);
+    assert.ok(people.length > 20 && robots.length > 20, `${people.length} ${robots.length}`);
+    assert.deepEqual([data.visits, data.robots], [people.length, robots.length]);
+    assert.deepEqual(data.days.at(-1), {
+      day: data.until,
+      visits: people.length,
+      robots: robots.length,
     });
-  }
+    assert.deepEqual(
+      data.pages
+        .map(({ path, visits }: { path: string; visits: number }) => ({ name: path, visits }))
+        .filter(({ visits }: { visits: number }) => visits > 0)
+        .toSorted((one: { name: string }, other: { name: string }) =>
+          one.name < other.name ? -1 : 1,
+        ),
+      counted(people.map(({ path }) => String(path))).toSorted((one, other) =>
+        JSON.stringify(one) < JSON.stringify(other) ? -1 : 1,
+      ),
+    );
+    assert.deepEqual(data.sources, counted(people.map(kindOf)));
+    assert.deepEqual(data.languages, counted(people.map(languageOf)));
+    assert.deepEqual(data.hosts, counted(people.map(hostOf)));
+    const device = ({ user_agent: agentName = '' }: Line): string =>
+      agentName === phone ? 'mobile' : agentName === browser ? 'desktop' : '(unknown)';
+    assert.deepEqual(data.devices, counted(people.map(device)));
+
+    const { requests: all } = data;
+    assert.equal(all.answers, requests);
+    assert.deepEqual(
+      Object.entries(all.statuses)
+        .map(([name, visits]) => ({ name, visits }))
+        .toSorted((one, other) => Number(other.visits) - Number(one.visits)),
+      counted(lines.map(({ status }) => `${String(status).slice(0, 1)}xx`)),
+    );
+    const found = all.sources as { source: string; answers: number; failed: number }[];
+    assert.deepEqual(
+      found.map(({ source, answers }) => ({ name: source, visits: answers })),
+      counted(lines.map(({ source }) => String(source))),
+    );
+    for (const { source, failed } of found) {
+      const lost = lines.filter((line) => line.source === source && Number(line.status) >= 500);
+      assert.equal(failed, lost.length, source);
+    }
+    const refused = lines.filter(({ status }) => [401, 403, 429].includes(Number(status)));
+    assert.deepEqual(
+      all.refused.map(
+        (one: { source: string; status: number; reason: string; answers: number }) => ({
+          name: `${one.source} ${one.status} ${one.reason}`,
+          visits: one.answers,
+        }),
+      ),
+      counted(refused.map((one) => `${one.source} ${one.status} ${one.reason}`)),
+    );
+    const reasons = all.refused.map(({ source, reason }: Line) => `${source} ${reason}`);
+    assert.ok(reasons.includes('access:staff deny'), reasons.join());
+    assert.ok(reasons.includes('rate:few rate_limited'), reasons.join());
+    assert.ok(reasons.includes('none unauthenticated'), reasons.join());
+  });
 });
 
 const dayMs = 86_400_000;

@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
@@ -86,7 +87,7 @@ export async function startDeliverer(
     readonly tasks?: BackgroundTasks;
   },
 ): Promise<Rig & { readonly stop: () => Promise<void> }> {
-  const store = await openStore({ folder, now: () => clocks.nowMs, newId: uuidv7 });
+  const store = await openStore({ families, folder, now: () => clocks.nowMs, newId: uuidv7 });
   const sent: string[] = [];
   const waiting = new Set<() => void>();
   const signatures: number[] = [];

@@ -62,6 +62,7 @@ import {
 import { scheduledPublishing } from '../../../modules/drafts/operations/scheduled-publisher.ts';
 import { TableHosts } from '../../../modules/hosts/hosts.ts';
 import { KeyUseRecorder } from '../../../modules/keys/key-use-recorder.ts';
+import { SignedInWatch } from '../../../modules/login/signed-in-watch.ts';
 import { createCentralClient } from '../../../modules/nodes/central-client.ts';
 import { nodeMetrics, nodeWatching } from '../../../modules/nodes/node-watch.ts';
 import { SourceHealth } from '../../../modules/proxy/source-health.ts';
@@ -136,8 +137,6 @@ export interface ServingOptions {
   readonly counter?: TokenCounter;
   /** The key of session tickets that all processes share; by default, this process has its own. */
   readonly ticketKey?: TicketKey;
-  /** Whether requests may be answered without Node's HTTP server; true unless said otherwise. */
-  readonly hasFastPath?: boolean;
   /** The built documentation; by default that of the package. */
   readonly docsFolder?: string;
   readonly ports?: PortOptions;
@@ -227,7 +226,6 @@ function assetsOf(
 class ServingProcess implements RunningServer {
   readonly #context: AppContext;
   readonly #isPrimary: boolean;
-  readonly #hasFastPath: boolean;
   readonly #templates: TemplateThreads;
   readonly #answers: CacheStore;
   readonly #visitDatabase: VisitDatabase;
@@ -252,6 +250,8 @@ class ServingProcess implements RunningServer {
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
+  #tlsPort: string | undefined;
+  readonly #signedIn: SignedInWatch;
   #since = new Date(now()).toISOString();
   #restartNeeded: readonly string[] = [];
   #problems: readonly ConfigProblem[] = [];
@@ -270,7 +270,6 @@ class ServingProcess implements RunningServer {
     accessPeers: peers,
     takeToken,
     counter = new TokenBuckets({ monotonicMs }),
-    hasFastPath = true,
     tasks = backgroundTasks(logs),
   }: Parameters<typeof startServing>[2] & {
     readonly config: Config;
@@ -282,7 +281,6 @@ class ServingProcess implements RunningServer {
     readonly emit: Emit;
   }) {
     this.#isPrimary = isPrimary;
-    this.#hasFastPath = hasFastPath;
     this.#metrics = new ServerMetrics({ store, gather, tasks, server: () => this.#server });
     this.liveAccess = new LiveAccess({ now, ...(peers && { peers }) });
     const compressors = createCompressors();
@@ -295,6 +293,8 @@ class ServingProcess implements RunningServer {
     this.#keyUses = new KeyUseRecorder({ store, now, log: logs.log });
     const thread = this.#templates;
     const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
+    const { log } = logs;
+    this.#signedIn = new SignedInWatch({ serving: () => this.#instance.serving, log });
     this.#context = {
       ...{ store, logs, version, tasks, modules, emit },
       ownNames: namesInVia(config, store),
@@ -317,6 +317,8 @@ class ServingProcess implements RunningServer {
         anonymousWrites: createAnonymousWrites(counter),
       },
       state: this.#state(config, store),
+      port: { tls: () => this.#tls, tlsPort: () => this.#tlsPort },
+      signedIn: this.#signedIn,
     };
     this.#instance = compose(config, this.#context);
     this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
@@ -375,6 +377,9 @@ class ServingProcess implements RunningServer {
       {
         serving: () => this.#instance.serving,
         tls,
+        listensTls: (port) => {
+          this.#tlsPort = port;
+        },
         log,
         access,
         liveAccess: this.liveAccess,
@@ -383,7 +388,6 @@ class ServingProcess implements RunningServer {
         newId,
         now,
         monotonicMs,
-        hasFastPath: this.#hasFastPath,
       },
       config.server.listen,
       ports,
@@ -533,6 +537,7 @@ class ServingProcess implements RunningServer {
       this.#tableWrites,
     ]);
     const { cut } = (await stopped) ?? { cut: 0 };
+    this.#signedIn.stop();
     await this.#tls?.close();
     await background;
     await this.#context.tasks.stop();

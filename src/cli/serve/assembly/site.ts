@@ -13,12 +13,8 @@ import { createBreadcrumbVisits } from '../../../modules/breadcrumbs/key-visits.
 import type { CountVisit } from '../../../modules/breadcrumbs/visit-counter.ts';
 import type { Disk } from '../../../modules/files/disk.ts';
 import { diskStep, fallbackStep, hasFile } from '../../../modules/files/steps.ts';
-import { fieldsStep } from '../../../modules/headers/step.ts';
-import type { HeaderRule } from '../../../modules/headers/response-headers.ts';
 import { fetchStep } from '../../../modules/proxy/fetch-step.ts';
 import type { Fetcher } from '../../../modules/proxy/fetcher.ts';
-import type { Rates } from '../../../modules/rates/rates.ts';
-import { ratesStep } from '../../../modules/rates/step.ts';
 import type { MountRedirects, RedirectsOfSite } from '../../../modules/redirects/redirect-lists.ts';
 import { redirectSteps } from '../../../modules/redirects/redirect-step.ts';
 import { type Rewriter, rewriteStep } from '../../../modules/redirects/rewrite-step.ts';
@@ -49,12 +45,10 @@ export interface SiteParts {
   /** Those beside the files of mounts. */
   readonly mountRedirects: readonly MountRedirects[];
   readonly rewriter: Rewriter;
-  /** The changes of the fields of answers, for explain. */
-  readonly headerRules: readonly HeaderRule[];
   /** Decides who may have an answer; undefined without access rules. */
   readonly access: AccessGuard | undefined;
-  /** The rates of paths, for explanations; the server counts requests. */
-  readonly rates: Pick<Rates, 'explain'> | undefined;
+  /** The steps that do not depend on the page rules of a moment. */
+  readonly steps: readonly Step[];
   readonly stored: StoredPages;
   readonly assets: AssetReader;
   readonly assetPages: Pick<AssetPages, 'respondFor'>;
@@ -62,8 +56,6 @@ export interface SiteParts {
   readonly rendered: RenderedPages;
   readonly pageRows: RowReader;
   readonly fetch: Fetcher;
-  /** The steps of modules, besides those below. */
-  readonly steps: readonly Step[];
   /** Counts the visits of breadcrumbs; undefined for requests of operations. */
   readonly countVisit?: CountVisit | undefined;
 }
@@ -80,7 +72,6 @@ export function createSite(parts: SiteParts): Site {
   const access = createPlaceAccess(parts.access);
   const fetchedRules = withConfiguredRules(rules, parts.proxies);
   const pipeline = createPipeline((inside) => [
-    ...(parts.rates === undefined ? [] : [ratesStep(parts.rates)]),
     accessStep(parts.access),
     ...parts.steps,
     ...redirectSteps({ ...parts, inside }),
@@ -101,7 +92,6 @@ export function createSite(parts: SiteParts): Site {
     }),
     fetchStep({ ...parts, rules: fetchedRules, access }),
     fallbackStep(disk),
-    ...(parts.headerRules.length === 0 ? [] : [fieldsStep(parts.headerRules)]),
     freshnessStep(rules),
   ]);
   return {

@@ -1,6 +1,16 @@
 import { Failure } from '../../values/failure.ts';
 import { headerBlockBytesMax, requestLineBytesMax } from '../limits.ts';
 
+/** Makes the 400 for a request that is not as RFC 9112 has it. */
+export function malformedRequest(): Failure {
+  return new Failure('invalid', 'The request is not valid HTTP/1.1.');
+}
+
+/** Makes the 400 for a connection that ends within a request (RFC 9112 §8). */
+export function incompleteRequest(): Failure {
+  return new Failure('invalid', 'The connection ended before the whole request had arrived.');
+}
+
 /** Makes the 414 for a request line of more than `requestLineBytesMax` (RFC 9110 §15.5.15). */
 export function requestLineTooLong(): Failure {
   return new Failure('too_large', `The request line is longer than ${requestLineBytesMax} bytes.`, {

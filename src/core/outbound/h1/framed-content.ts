@@ -5,12 +5,12 @@ import { KIB } from '../../values/units.ts';
 import { notCarried } from '../failure.ts';
 import { fieldText } from './heads.ts';
 
-/** Content of a request that waits for its connection. */
+/** Content of a message that waits for its connection. */
 const framedContentBytesMax = 64 * KIB;
 
-/** How the content of a request ends (RFC 9112 §6). */
+/** How the content of a message ends (RFC 9112 §6). */
 interface Framing {
-  /** The Content-Length; undefined for chunks. */
+  /** The Content-Length; undefined for chunks, Infinity for the end of the connection. */
   readonly length: number | undefined;
   /** The trailer fields of chunks, once the content has ended. */
   readonly trailers: (() => FieldList) | undefined;
@@ -19,15 +19,15 @@ interface Framing {
 type Done = (error?: Error | null) => void;
 
 /**
- * Frames the content of a request for its connection: as it is, or in chunks with a trailer section
+ * Frames the content of a message for its connection: as it is, or in chunks with a trailer section
  * (RFC 9112 §7.1). Fails with notCarried() for content of another length than its Content-Length,
  * and with the error of a write. It never ends the connection.
  */
 export class FramedContent extends Writable {
   /** Whether all of the content has been written. */
   isComplete: boolean;
+  trailers: Framing['trailers'];
   readonly #socket: Socket;
-  readonly #trailers: Framing['trailers'];
   /** The bytes that are missing; undefined for chunks. */
   #missing: number | undefined;
 
@@ -35,7 +35,7 @@ export class FramedContent extends Writable {
     super({ highWaterMark: framedContentBytesMax });
     this.#socket = socket;
     this.#missing = length;
-    this.#trailers = trailers;
+    this.trailers = trailers;
     this.isComplete = length === 0;
   }
 
@@ -64,12 +64,12 @@ export class FramedContent extends Writable {
   }
 
   override _final(done: Done): void {
-    if (this.isComplete) done();
+    if (this.isComplete || this.#missing === Infinity) done();
     else if (this.#missing !== undefined) done(otherLength());
     else {
       let text: string;
       try {
-        text = fieldText(this.#trailers?.() ?? []);
+        text = fieldText(this.trailers?.() ?? []);
       } catch (error) {
         done(error as Error);
         return;

@@ -1,15 +1,19 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { RequestScanner } from '../../http/reading/request-scanner.ts';
+import type { ReadHead } from '../../http/reading/head.ts';
+import { type RequestEvents, RequestReader } from '../../http/reading/request-reader.ts';
+import { incompleteRequest } from '../../http/reading/refusals.ts';
+import { TurnWriteBatcher } from '../../outbound/h1/turn-write-batcher.ts';
 import { isPassedOn } from '../../pipeline/body.ts';
-import type { PreparableExchange } from '../../pipeline/exchange.ts';
+import type { UpgradeRequest } from '../../pipeline/exchange.ts';
 import type { Failure } from '../../values/failure.ts';
 import type { Peer } from '../../values/network/peer.ts';
 import { preface } from '../h2/frames.ts';
 import { LeastRate, type RateLimit } from '../least-rate.ts';
 import { peerOf } from '../listening/accept.ts';
-import { deliveredBytes } from '../listening/node-internals.ts';
-import { malformedRequest, tooLate } from './refusal.ts';
+import { deliveredBytes, stopFlowing } from '../listening/node-internals.ts';
+import { ConnectionBody } from './connection-body.ts';
+import { type ExchangeParts, Http1Exchange } from './http1-exchange.ts';
+import { upgradeOf } from './upgrade.ts';
 
 /** Requests that a client may send before it has read the answers to earlier ones. */
 export const pipelinedRequestsMax = 100;
@@ -17,42 +21,29 @@ export const pipelinedRequestsMax = 100;
 /** The part that reads the bytes of a connection: HTTP, another protocol, or none. */
 type Reader = 'http' | 'other' | 'none';
 
-/**
- * Answers a request without Node's parser, from the bytes that have arrived. False if the parser
- * has to read them.
- */
-export type TryAnswer = (connection: Connection, bytes: Buffer) => boolean;
+/** Who answers the requests of connections. */
+export interface Http1Handlers {
+  /** Answers a request, in its turn. */
+  readonly answer: (exchange: Http1Exchange) => void;
+  /** Whether to act on a CONNECT, or on the Upgrade of a request. */
+  readonly switches: (head: ReadHead, peer: Peer) => boolean;
+  readonly upgrade: (request: UpgradeRequest) => void;
+}
 
 /** The parts that all connections of a server share. */
-interface ConnectionParts {
-  /** Gives a connection to Node's HTTP server. */
-  readonly serve: (socket: Socket) => void;
-  /** Undefined if Node's parser reads all requests. */
-  readonly tryAnswer: TryAnswer | undefined;
+interface ConnectionParts extends Http1Handlers {
   /** Takes a connection of HTTP/2, with what has arrived; undefined where only ALPN begins one. */
   readonly serveHttp2: ((socket: Socket, first: Buffer) => void) | undefined;
   readonly refused: (socket: Socket, failure: Failure) => void;
-  /** Milliseconds for a head that the parser does not get to see. */
-  readonly headMs: number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
 
-/** A request on a connection of HTTP/1.1, with its answer. */
-export interface Http1Exchange extends PreparableExchange {
-  readonly socket: Socket;
-  /** The response of Node's HTTP server; undefined while its parser has not seen the request. */
-  readonly response: ServerResponse | undefined;
-  /**
-   * Fails the content of the request, for its present or future reader; returns whether there is
-   * one now.
-   */
-  breakOff(failure: Failure): boolean;
-}
+/** One batcher for all: it writes to one connection right after the other. */
+const batcher = new TurnWriteBatcher();
 
-/**
- * One open connection of HTTP/1.1. Node's HTTP server gets it with the first bytes that its parser
- * has to read, and after that gets only the bytes that `http/reading/request-scanner.ts` permits.
- */
-export class Connection {
+/** One open connection of HTTP/1.1. */
+export class Connection implements RequestEvents {
   readonly socket: Socket;
   readonly peer: Peer;
   /** The newest request. */
@@ -61,17 +52,16 @@ export class Connection {
   current: Http1Exchange | undefined;
   reader: Reader = 'http';
   readonly #parts: ConnectionParts;
-  readonly #openedMs = performance.now();
-  /** Requests that Node's server has read: before the first, it limits the time for one. */
-  #parsedRequests = 0;
+  readonly #requests: RequestReader;
+  #exchangeParts: ExchangeParts | undefined;
   /** Resolvers of requests that wait for the response to the request before them. */
   #waiting: Set<(isOpen: boolean) => void> | undefined;
-  #scanner: RequestScanner | undefined;
-  /** A request for another protocol, whose content has not arrived yet. */
-  #switching: IncomingMessage | undefined;
-  /** The listeners of Node's parser for data. */
-  #parsers: readonly ((chunk: Buffer) => void)[] = [];
-  #headTimer: NodeJS.Timeout | undefined;
+  /** Since when a head is to come: from the start of the connection, or its own first byte. */
+  #headSinceMs: number | undefined = performance.now();
+  /** The content of the newest request; undefined for one without. */
+  #body: ConnectionBody | undefined;
+  /** A request for another protocol, until its end has arrived. */
+  #switching: ReadHead | undefined;
   /** Since when content of the newest request is to come, and the bytes read by then. */
   #contentSinceMs = 0;
   #contentBytes = 0;
@@ -80,35 +70,21 @@ export class Connection {
   #leaving: LeastRate | undefined;
   /** What has arrived, while it may be the preface of HTTP/2 (RFC 9113 §3.3); undefined later. */
   #opening: Buffer | undefined;
-  /** Receives a request that Node's parser has read again. */
-  #parsedAgain: ((exchange: Http1Exchange) => void) | undefined;
 
   constructor(socket: Socket, parts: ConnectionParts) {
     this.socket = socket;
     this.peer = peerOf(socket);
     this.#parts = parts;
-    // Otherwise Node's TLS server closes our side with the client's, whatever is unanswered.
+    this.#requests = new RequestReader(this);
+    // Otherwise a TLS server closes our side with the client's, whatever is unanswered.
     socket.allowHalfOpen = true;
-    if (parts.tryAnswer === undefined) {
-      this.serve();
-      return;
-    }
     if (parts.serveHttp2 !== undefined) this.#opening = nothing;
-    socket.on('error', ignore);
-    socket.on('data', this.#read);
-    socket.on('end', () => {
-      if (!this.isParsed && this.unfinished === undefined) socket.end();
-    });
-  }
-
-  /** Whether Node's HTTP server has the connection. */
-  get isParsed(): boolean {
-    return this.#scanner !== undefined;
+    socket.on('error', ignore).on('data', this.#read).on('end', this.#end);
   }
 
   /** The head of the newest request as far as it has arrived, latin1. */
   get head(): string {
-    return this.#scanner?.head ?? '';
+    return this.#requests.head;
   }
 
   /** The newest request, until its answer is written; undefined after that. */
@@ -123,18 +99,7 @@ export class Connection {
 
   /** Whether all requests that have arrived are answered. */
   get isIdle(): boolean {
-    return this.reader === 'http' && this.#isBetweenMessages && !this.isUnfinished;
-  }
-
-  /** Whether a request that arrives now can be answered at once, and others after it. */
-  get isFree(): boolean {
-    if (this.reader !== 'http' || !this.#isBetweenMessages) return false;
-    if (this.isParsed && this.#parsedRequests === 0) return false;
-    if (this.newest !== undefined) {
-      const { hasArrived, shouldKeepAlive, isSent } = this.newest;
-      if (!hasArrived || !shouldKeepAlive || !isSent) return false;
-    }
-    return this.socket.writable && this.socket.writableLength === 0;
+    return this.reader === 'http' && this.#requests.isBetweenMessages && !this.isUnfinished;
   }
 
   /** Whether bytes wait for the client to read. */
@@ -143,55 +108,12 @@ export class Connection {
     return this.reader !== 'other' && !destroyed && writableLength > 0;
   }
 
-  get #isBetweenMessages(): boolean {
-    return this.#scanner?.isBetweenMessages ?? true;
-  }
-
-  /** Gives the connection to Node's HTTP server, behind a `RequestScanner`. */
-  serve(): void {
-    if (this.#scanner !== undefined) return;
-    const { socket } = this;
-    this.#scanner = new RequestScanner();
-    this.#parts.serve(socket);
-    socket.off('data', this.#read);
-    this.#parsers = socket.listeners('data') as ((chunk: Buffer) => void)[];
-    socket.removeAllListeners('data');
-    // Stops Node's parser from reading the socket directly (docs/design/invariants.md).
-    socket.on('data', this.#read);
-  }
-
-  /** Gives the connection away, after the rest of the content of a request. */
-  switchProtocol(message: IncomingMessage): void {
-    this.#parsedRequests += 1;
-    if (message.complete) this.reader = 'other';
-    else this.#switching = message;
-  }
-
-  /** Gives a whole request that has arrived earlier to Node's parser; returns what it makes. */
-  handToNodeParser(request: Buffer): Http1Exchange | undefined {
-    let parsed: Http1Exchange | undefined;
-    this.#parsedAgain = (made) => {
-      parsed = made;
-    };
-    this.#parse(request);
-    this.#parsedAgain = undefined;
-    return parsed;
-  }
-
   /**
    * Returns whether a request is to be answered now, or a promise of it. `too_many` if the client
    * has sent too many requests ahead; false if this one gets no answer.
    */
   turn(exchange: Http1Exchange): boolean | Promise<boolean> | 'too_many' {
     if (this.socket.destroyed) return false;
-    if (exchange.response !== undefined) {
-      this.#parsedRequests += 1;
-      if (this.#parsedAgain !== undefined) {
-        this.current = exchange;
-        this.#parsedAgain(exchange);
-        return false;
-      }
-    }
     const before = this.newest;
     this.newest = exchange;
     if (!exchange.hasArrived) this.#contentSinceMs = performance.now();
@@ -219,13 +141,10 @@ export class Connection {
     return true;
   }
 
-  /**
-   * Whether the first request takes too long, at a time in milliseconds. Node's server does not
-   * have the connection before its parser has to read: until then, it may become one of HTTP/2.
-   */
-  isFirstLate(nowMs: number): boolean {
-    if (this.isParsed || this.newest !== undefined || this.reader !== 'http') return false;
-    return nowMs - this.#openedMs >= this.#parts.headMs;
+  /** Whether the head of a request takes too long, at a time in milliseconds. */
+  isHeadLate(nowMs: number, limitMs: number): boolean {
+    if (this.#headSinceMs === undefined || this.reader !== 'http') return false;
+    return nowMs - this.#headSinceMs >= limitMs;
   }
 
   /**
@@ -295,15 +214,99 @@ export class Connection {
 
   /** To be called when the connection has closed. */
   close(): void {
-    clearTimeout(this.#headTimer);
     for (const resolve of this.#waiting ?? []) resolve(false);
+    this.#body?.connectionClosed();
+    this.current?.closed();
+    this.newest?.closed();
   }
 
   readonly #read = (given: Buffer): void => {
     const chunk = this.#opening === undefined ? given : this.#open(this.#opening, given);
     if (chunk === undefined) return;
-    if (this.#parts.tryAnswer?.(this, chunk) !== true) this.#parse(chunk);
+    const requests = this.#requests;
+    let at = 0;
+    while (at < chunk.length && this.reader === 'http') {
+      // Behind the last request, all bytes are ignored (RFC 9112 §9.6).
+      if (requests.isBetweenMessages && this.newest?.shouldKeepAlive === false) return;
+      at = requests.read(chunk, at);
+      if (this.#switching !== undefined && this.#body?.complete !== false) {
+        this.#switch(this.#switching, chunk.subarray(at));
+        return;
+      }
+      if (requests.refusal !== undefined) {
+        this.#parts.refused(this.socket, requests.refusal);
+        return;
+      }
+    }
+    if (this.#headSinceMs === undefined && requests.isInHead) {
+      this.#headSinceMs = performance.now();
+    }
   };
+
+  /** The client has closed its side. */
+  readonly #end = (): void => {
+    if (this.reader !== 'http') return;
+    const { newest, socket } = this;
+    if (!this.#requests.isBetweenMessages) this.#parts.refused(socket, incompleteRequest());
+    else if (newest?.isSent === false) newest.shouldKeepAlive = false;
+    else socket.end();
+  };
+
+  /** Begins to answer a request. */
+  onHead(head: ReadHead): void {
+    this.#headSinceMs = undefined;
+    const isSwitching = head.upgrade !== undefined || head.method === 'CONNECT';
+    const { answer, switches, upgrade } = this.#parts;
+    if (isSwitching && switches(head, this.peer)) {
+      this.#switching = head;
+      this.#body = this.#contentOf(head);
+      if (this.#body === undefined) return;
+      upgrade(upgradeOf(this, { head, body: this.#body, ahead: nothing }));
+      return;
+    }
+    const body = this.#contentOf(head);
+    this.#body = body;
+    const exchange = new Http1Exchange((this.#exchangeParts ??= this.#partsOf()), head, body);
+    answer(exchange);
+  }
+
+  onContent(bytes: Buffer): void {
+    this.#body?.arrived(bytes);
+  }
+
+  onEnd(trailers: readonly string[]): void {
+    this.#body?.ended(trailers);
+  }
+
+  #partsOf(): ExchangeParts {
+    const { socket, peer } = this;
+    const closeWhenWritten = (): void => {
+      this.closeWhenWritten();
+    };
+    return { socket, peer, batcher, now: this.#parts.now, closeWhenWritten };
+  }
+
+  #contentOf({ framing }: ReadHead): ConnectionBody | undefined {
+    if (framing === 0) return undefined;
+    const { socket } = this;
+    return new ConnectionBody({
+      pause: () => socket.pause(),
+      resume: () => {
+        if (this.reader !== 'other') socket.resume();
+      },
+    });
+  }
+
+  /** Gives the connection away, with what has arrived behind the request. */
+  #switch(head: ReadHead, ahead: Buffer): void {
+    const { socket } = this;
+    this.reader = 'other';
+    this.#switching = undefined;
+    socket.off('data', this.#read).off('end', this.#end);
+    stopFlowing(socket);
+    if (this.#body === undefined) this.#parts.upgrade(upgradeOf(this, { head, ahead }));
+    else if (ahead.length > 0) socket.unshift(ahead);
+  }
 
   /** Gives a connection that begins as HTTP/2 away; returns the bytes of any other. */
   #open(before: Buffer, given: Buffer): Buffer | undefined {
@@ -314,66 +317,15 @@ export class Connection {
     if (!isPreface) return bytes;
     if (this.#opening !== undefined) return undefined;
     this.reader = 'other';
-    this.socket.off('data', this.#read);
+    this.socket.off('data', this.#read).off('end', this.#end);
     this.#parts.serveHttp2?.(this.socket, bytes);
     return undefined;
-  }
-
-  #parse(chunk: Buffer): void {
-    this.serve();
-    const { socket } = this;
-    const scanner = this.#scanner ?? new RequestScanner();
-    let at = 0;
-    while (at < chunk.length && this.#readsHttp()) {
-      // The parser pauses the socket when it is full; the rest is read again later.
-      if (at > 0 && socket.isPaused()) break;
-      const end = scanner.read(chunk, at);
-      if (scanner.isWithheld) this.#limitHeadTime(scanner);
-      else if (end > at) {
-        const before = this.#parsedRequests;
-        const part = end - at === chunk.length ? chunk : chunk.subarray(at, end);
-        for (const parse of this.#parsers) parse.call(socket, part);
-        if (this.#switching?.complete === true) this.reader = 'other';
-        if (scanner.endsHead && this.#parsedRequests === before) this.#refuseUnparsed();
-      }
-      at = end;
-      if (scanner.refusal !== undefined && this.#readsHttp()) {
-        this.#parts.refused(socket, scanner.refusal);
-      }
-    }
-    if (this.reader === 'other') socket.off('data', this.#read);
-    if (at < chunk.length && this.reader !== 'none') socket.unshift(chunk.subarray(at));
-  }
-
-  /**
-   * Refuses a complete head for which Node's parser has reported no request. The parser does not
-   * report an error in the message after one whose Upgrade it ignores: the request would get no
-   * response, and the client would match the next response with it.
-   */
-  #refuseUnparsed(): void {
-    // Behind the last request, all bytes are ignored (RFC 9112 §9.6).
-    const isLast = this.newest?.shouldKeepAlive === false;
-    if (this.#readsHttp() && !isLast && !this.socket.destroyed) {
-      this.#parts.refused(this.socket, malformedRequest());
-    }
-  }
-
-  #readsHttp(): boolean {
-    return this.reader === 'http';
-  }
-
-  #limitHeadTime(scanner: RequestScanner): void {
-    this.#headTimer ??= setTimeout(() => {
-      if (scanner.refusal === undefined) this.#parts.refused(this.socket, tooLate('header_time'));
-    }, this.#parts.headMs).unref();
   }
 }
 
 /** Whether the content of a request has no rate: a stream to another server, such as gRPC. */
 function isStream({ body, head }: Http1Exchange): boolean {
-  if (!isPassedOn(body)) return false;
-  const { fields } = head;
-  return !fields.some((name, at) => at % 2 === 0 && name.toLowerCase() === 'content-length');
+  return isPassedOn(body) && head.framing === 'chunked';
 }
 
 const nothing: Buffer = Buffer.alloc(0);

@@ -1,6 +1,4 @@
-import type { IncomingMessage, Server as HttpServer } from 'node:http';
-import type { Server as HttpsServer } from 'node:https';
-import type { Socket } from 'node:net';
+import type { Server, Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { Server as TlsServer } from 'node:tls';
 import { connectionsMax } from '../../config/limits.ts';
@@ -12,14 +10,11 @@ import { tcpKeepAliveMs } from '../../outbound/limits.ts';
 import { lingerMs } from '../limits.ts';
 import { peerOf } from '../listening/accept.ts';
 import { tcpBelow } from '../listening/node-internals.ts';
-import { Connection, type Http1Exchange, type TryAnswer } from './connection.ts';
+import { Connection, type Http1Handlers } from './connection.ts';
 import { ConnectionLimiter, type ConnectionLimits } from './connection-limiter.ts';
-import { resetIfUnframed } from './node-http.ts';
-import { tooLate } from './refusal.ts';
+import type { Http1Exchange } from './http1-exchange.ts';
+import { resetIfUnframed, tooLate } from './refusal.ts';
 import type { Timeouts } from './timeouts.ts';
-
-/** A server of HTTP/1.1, in the clear or over TLS. */
-type Server = HttpServer | HttpsServer;
 
 /** The callbacks and limits of the connections of a port. */
 interface ConnectionParts extends ConnectionLimits {
@@ -28,12 +23,13 @@ interface ConnectionParts extends ConnectionLimits {
    */
   readonly refuse: (socket: Duplex, failure: Failure, head: string) => void;
   readonly passed: LimitLog['passed'];
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }
 
-/** The timeouts of a server, and its fast path. */
-interface Watch {
+/** The timeouts of a server, and who answers. */
+interface Watch extends Http1Handlers {
   readonly waits: Timeouts;
-  readonly tryAnswer?: TryAnswer | undefined;
   /** Takes a connection of HTTP/2 in the clear. */
   readonly serveHttp2?: ((socket: Socket, first: Buffer) => void) | undefined;
 }
@@ -54,20 +50,13 @@ export class Connections {
   }
 
   /**
-   * Follows the connections of a server, and closes those on which nothing happens for too long. A
-   * connection goes to Node's HTTP server when Node's parser has to read from it.
+   * Answers the requests of a server's connections, and closes those on which nothing happens for
+   * too long.
    */
-  watch(server: Server, { waits, tryAnswer, serveHttp2 }: Watch): void {
+  watch(server: Server, { waits, serveHttp2, ...handlers }: Watch): void {
     const isTls = server instanceof TlsServer;
-    const event = isTls ? 'secureConnection' : 'connection';
-    const [serveByNode] = server.listeners(event) as ((socket: Socket) => void)[];
-    server.removeAllListeners(event);
     const parts = {
-      serve: (socket: Socket) => {
-        if (!isTls) socket.setKeepAlive(true, tcpKeepAliveMs);
-        serveByNode?.call(server, socket);
-      },
-      tryAnswer,
+      ...handlers,
       serveHttp2:
         serveHttp2 &&
         ((socket: Socket, first: Buffer) => {
@@ -78,7 +67,7 @@ export class Connections {
       refused: (socket: Socket, failure: Failure) => {
         this.refuse(socket, failure);
       },
-      headMs: waits.headersMs,
+      now: this.#parts.now,
     };
     if (isTls) {
       // One that is refused gets no session of TLS.
@@ -92,7 +81,7 @@ export class Connections {
         });
       });
     }
-    server.on(event, (socket: Socket) => {
+    server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => {
       const counted = isTls ? undefined : this.#count(socket);
       if (!isTls && counted === undefined) return;
       const connection = new Connection(socket, parts);
@@ -103,16 +92,7 @@ export class Connections {
         connection.close();
       });
     });
-    const left = (message: IncomingMessage): void => {
-      this.#open.get(message.socket)?.switchProtocol(message);
-    };
-    server.on('upgrade', left);
-    server.on('connect', left);
-    server.setTimeout(waits.stalledMs, (socket) => {
-      this.handleTimeout(socket, waits.stalledMs);
-    });
-    this.#checkContent(server, waits);
-    if (tryAnswer !== undefined) this.#checkUnparsed(server, waits);
+    this.#check(server, waits);
   }
 
   /** Closes a connection after a timeout, if its client is the silent side. */
@@ -269,54 +249,43 @@ export class Connections {
   }
 
   /**
-   * Refuses requests whose content takes too long or is too slow, and closes the connections of
-   * clients that read too slowly, at intervals.
+   * Refuses requests whose head or content takes too long or is too slow, and closes connections
+   * that are idle or whose clients read too slowly, at intervals: one timer for all costs less than
+   * a timer for each.
    */
-  #checkContent(server: Server, { requestMs, leastRate, checkMs }: Timeouts): void {
+  #check(server: Server, waits: Timeouts): void {
     const timer = setInterval(() => {
       const nowMs = performance.now();
-      for (const [socket, connection] of this.#open) {
-        if (connection.isContentLate(nowMs, requestMs))
-          this.refuse(socket, tooLate('request_time'));
-        else if (connection.isContentSlow(nowMs, leastRate))
-          this.refuse(socket, tooLate('slow_content'));
-        else if (connection.isReadSlowly(nowMs, leastRate)) {
-          this.passed('slow_answer', socket);
-          socket.destroy();
-        }
-      }
-    }, checkMs).unref();
+      for (const connection of this.#open.values()) this.#checkOne(connection, nowMs, waits);
+    }, waits.checkMs).unref();
     server.once('close', () => {
       clearInterval(timer);
     });
   }
 
-  /**
-   * Checks the connections that Node's HTTP server does not have, at intervals: the time for the
-   * first head, and for the next request. One timer for all costs less than a timer for each
-   * connection.
-   */
-  #checkUnparsed(server: Server, { keepAliveMs, stalledMs, checkMs }: Timeouts): void {
-    const timer = setInterval(() => {
-      const nowMs = performance.now();
-      for (const connection of this.#open.values()) {
-        const { socket } = connection;
-        if (connection.isFirstLate(nowMs)) this.refuse(socket, tooLate('header_time'));
-        if (connection.isParsed || connection.newest === undefined) continue;
-        const waitMs = connection.isUnfinished ? stalledMs : keepAliveMs;
-        if (socket.timeout === waitMs) continue;
-        if (socket.timeout === undefined) {
-          socket.setKeepAlive(true, tcpKeepAliveMs);
-          socket.on('timeout', () => {
-            if (!connection.isParsed) this.handleTimeout(socket, stalledMs);
-          });
-        }
-        socket.setTimeout(waitMs);
-      }
-    }, checkMs).unref();
-    server.once('close', () => {
-      clearInterval(timer);
-    });
+  #checkOne(connection: Connection, nowMs: number, waits: Timeouts): void {
+    const { socket } = connection;
+    const { headersMs, requestMs, leastRate, keepAliveMs, stalledMs } = waits;
+    if (connection.isHeadLate(nowMs, headersMs)) this.refuse(socket, tooLate('header_time'));
+    else if (connection.isContentLate(nowMs, requestMs))
+      this.refuse(socket, tooLate('request_time'));
+    else if (connection.isContentSlow(nowMs, leastRate))
+      this.refuse(socket, tooLate('slow_content'));
+    else if (connection.isReadSlowly(nowMs, leastRate)) {
+      this.passed('slow_answer', socket);
+      socket.destroy();
+    }
+    const { newest, isUnfinished, reader } = connection;
+    if (newest === undefined || (reader === 'other' && !isUnfinished)) return;
+    const waitMs = isUnfinished ? stalledMs : keepAliveMs;
+    if (socket.timeout === waitMs) return;
+    if (socket.timeout === undefined) {
+      socket.setKeepAlive(true, tcpKeepAliveMs);
+      socket.on('timeout', () => {
+        this.handleTimeout(socket, stalledMs);
+      });
+    }
+    socket.setTimeout(waitMs);
   }
 }
 

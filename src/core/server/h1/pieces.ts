@@ -1,4 +1,3 @@
-import type { ServerResponse } from 'node:http';
 import type { Writable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { KIB } from '../../values/units.ts';
@@ -15,21 +14,14 @@ export function goesInPieces(connection: Writable | null | undefined, bytes: Buf
   return (connection as Partial<TLSSocket> | null | undefined)?.encrypted === true;
 }
 
-/**
- * Ends an answer with content, piece by piece; resolves to the number of bytes that the socket
- * took.
- */
-export async function endInPieces(response: ServerResponse, bytes: Buffer): Promise<number> {
+/** Writes content piece by piece; resolves to the number of bytes that the socket took. */
+export async function writeInPieces(socket: Writable, bytes: Buffer): Promise<number> {
   let at = 0;
   while (at < bytes.length) {
-    const sent = await writeAll(response, bytes.subarray(at, at + tlsWriteBytes));
-    if (sent === 0) {
-      response.destroy();
-      return at;
-    }
+    const sent = await writeAll(socket, bytes.subarray(at, at + tlsWriteBytes));
+    if (sent === 0) return at;
     at += sent;
   }
-  response.end();
   return at;
 }
 

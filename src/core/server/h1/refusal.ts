@@ -1,31 +1,11 @@
+import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
-import { headerSectionTooLarge } from '../../http/reading/refusals.ts';
 import type { Reply } from '../../http/reply.ts';
 import { Failure } from '../../values/failure.ts';
 import { lingerMs } from '../limits.ts';
+import type { Arrived } from '../../pipeline/exchange.ts';
 import { fieldText, statusLine } from '../../pipeline/response-head.ts';
-
-/** Returns the failure for an error of Node's parser. */
-export function parserFailure({ code }: NodeJS.ErrnoException): Failure {
-  if (code === 'HPE_HEADER_OVERFLOW') {
-    return headerSectionTooLarge();
-  }
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    return tooLate('header_time');
-  }
-  if (code === 'HPE_INVALID_EOF_STATE') return incompleteRequest();
-  return malformedRequest();
-}
-
-/** The failure for a request that Node's parser does not accept. */
-export function malformedRequest(): Failure {
-  return new Failure('invalid', 'The request is not valid HTTP/1.1.');
-}
-
-/** The failure for a connection that ends within a request (RFC 9112 §8). */
-function incompleteRequest(): Failure {
-  return new Failure('invalid', 'The connection ended before the whole request had arrived.');
-}
+import { tcpBelow } from '../listening/node-internals.ts';
 
 /** Returns the failure for a client that sends plain HTTP to a TLS port. */
 export function notTls(): Failure {
@@ -82,4 +62,20 @@ export function linger(socket: Duplex, cut: () => void = () => undefined): void 
       clearTimeout(timer);
     });
   });
+}
+
+/**
+ * Resets the connection of an HTTP/1.0 client whose answer is not complete: its content ends with
+ * the connection, and an orderly end would make a part look like the whole (RFC 9112 §8). Over TLS
+ * too, since many clients ignore that close_notify is missing.
+ */
+export function resetIfUnframed({
+  head,
+  peer,
+  socket,
+}: Arrived & { readonly socket: Socket }): void {
+  // A unix socket has no reset.
+  if (head.version !== '1.0' || peer.listener === 'unix') return;
+  const tcp = peer.tls === undefined ? socket : tcpBelow(socket);
+  tcp?.resetAndDestroy();
 }

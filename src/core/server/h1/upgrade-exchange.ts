@@ -71,7 +71,7 @@ export class UpgradeExchange implements Exchange {
 
   /** Content that nobody reads is read to nowhere while the connection ends. */
   leaveUnread(): void {
-    nothing();
+    this.body?.resume();
   }
 
   destroy(): void {

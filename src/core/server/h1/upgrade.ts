@@ -1,8 +1,9 @@
-import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ReadHead } from '../../http/reading/head.ts';
+import type { FieldList } from '../../http/reply.ts';
 import { Failure } from '../../values/failure.ts';
 import type { Caller } from '../../values/key.ts';
 import { servicePath } from '../../values/path.ts';
-import { hasBody } from '../../pipeline/body.ts';
 import {
   acceptRequest,
   authenticateRequest,
@@ -10,48 +11,59 @@ import {
   type IncomingRequest,
 } from '../../pipeline/incoming-request.ts';
 import type { Serving } from '../../pipeline/serving.ts';
-import { peerOf } from '../listening/accept.ts';
+import type { Peer } from '../../values/network/peer.ts';
 import type { Sockets } from '../websocket/socket.ts';
 import type { UpgradeRequest } from '../../pipeline/exchange.ts';
-import { headOf } from './node-exchange.ts';
+
+/** Returns a request for another protocol on its connection. */
+export function upgradeOf(
+  { socket, peer }: { readonly socket: Socket; readonly peer: Peer },
+  {
+    head,
+    body,
+    ahead,
+  }: Pick<UpgradeRequest, 'ahead'> &
+    Partial<Pick<UpgradeRequest, 'body'>> & {
+      readonly head: ReadHead;
+    },
+): UpgradeRequest {
+  const handshake = { method: head.method, headers: joinedFields(head.fields) };
+  return { head, peer, socket, connection: socket, body, ahead, handshake };
+}
+
+function joinedFields(fields: FieldList): Readonly<Record<string, string>> {
+  const joined = Object.create(null) as Record<string, string>;
+  for (let at = 0; at < fields.length; at += 2) {
+    const [name = '', value = ''] = [fields[at]?.toLowerCase(), fields[at + 1]];
+    joined[name] = joined[name] === undefined ? value : `${joined[name]}, ${value}`;
+  }
+  return joined;
+}
 
 /** Whether a request opens a websocket with no doubt about its form (RFC 6455 §4.1). */
-function opensWebsocket(message: IncomingMessage): boolean {
-  const { method, headers, httpVersion } = message;
-  return (
-    method === 'GET' &&
-    httpVersion === '1.1' &&
-    headers.upgrade?.toLowerCase() === 'websocket' &&
-    headers.expect === undefined &&
-    !hasBody(headers)
-  );
+function opensWebsocket({ method, version, upgrade, expect, framing }: ReadHead): boolean {
+  const isPlain = method === 'GET' && version === '1.1' && expect === undefined && framing === 0;
+  return isPlain && upgrade?.toLowerCase() === 'websocket';
 }
 
 /**
  * Whether to act on the Upgrade of a request: it opens a websocket, or a rule forwards it to its
  * source. The server ignores any other one (RFC 9110 §7.8).
  */
-export function switchesProtocol(message: IncomingMessage, serving: Serving): boolean {
-  if (opensWebsocket(message)) return true;
-  const { method, headers, httpVersion } = message;
-  if (method === 'CONNECT' || httpVersion !== '1.1' || headers.expect !== undefined) return false;
-  if (hasBody(headers) && !readsContent) return false;
+export function switchesProtocol(head: ReadHead, peer: Peer, serving: Serving): boolean {
+  if (opensWebsocket(head)) return true;
+  const { method, version, expect } = head;
+  if (method === 'CONNECT') return true;
+  if (version !== '1.1' || expect !== undefined) return false;
   try {
-    const incoming = acceptRequest(serving, {
-      head: headOf(message),
-      peer: peerOf(message.socket),
-    });
-    const { target, fields } = incoming;
+    const { target, fields } = acceptRequest(serving, { head, peer });
     if (servicePath(target.path, serving.config.server.base) !== undefined) return false;
-    return serving.site.forwards({ ...target, fields, method: method ?? '' });
+    return serving.site.forwards({ ...target, fields, method });
   } catch {
     // The answer without the Upgrade says why.
     return false;
   }
 }
-
-/** Whether Node's parser reads the content of a request that switches protocols. */
-const readsContent = Number(process.versions.node.split('.', 1)[0]) >= 26;
 
 /** A validated request for a websocket. */
 interface Asked extends Pick<UpgradeRequest, 'handshake' | 'socket' | 'ahead'> {

@@ -1,41 +1,35 @@
 import { rename, rm, stat } from 'node:fs/promises';
-import type { IncomingMessage, Server as HttpServer, ServerOptions } from 'node:http';
-import { createServer as createTlsServer, type Server as HttpsServer } from 'node:https';
 import {
   connect,
+  createServer,
   type AddressInfo,
   type ListenOptions as ListenOptionsOfNode,
+  type Server,
   type Socket,
 } from 'node:net';
 import { dirname } from 'node:path';
 import type { Duplex } from 'node:stream';
+import { createServer as createTlsServer } from 'node:tls';
 import type { ListenAddress } from '../../config/addresses.ts';
 import { defaultPorts, type Scheme } from '../../values/network/authority.ts';
 import { Failure, lacksDescriptors } from '../../values/failure.ts';
-import { headerBlockBytesMax, headerFieldsMax, requestLineBytesMax } from '../../http/limits.ts';
 import { tcpKeepAliveMs } from '../../outbound/limits.ts';
-import type { TryAnswer } from '../h1/connection.ts';
+import type { Http1Handlers } from '../h1/connection.ts';
 import type { Connections } from '../h1/connections.ts';
-import { createServer } from '../h1/node-http.ts';
 import { timeouts, type Timeouts } from '../h1/timeouts.ts';
-import { notTls, parserFailure } from '../h1/refusal.ts';
+import { notTls } from '../h1/refusal.ts';
 import type { Certificates } from '../tls/certificates.ts';
 import { bindPath, ownPath, type ListeningSocket } from '../../../cli/serve/inherited-sockets.ts';
-import { allowHalfOpen } from './node-internals.ts';
 import { handshakeOptions } from '../tls/handshake.ts';
 import type { Tls } from '../tls/tls.ts';
 import { takenPortAdvice } from './port-owner.ts';
 
 /** A server of HTTP/1.1 on a port, in the clear or over TLS. */
-export type Listener = HttpServer | HttpsServer;
+export type Listener = Server;
 
-/** Whether a request may switch to the protocol in its Upgrade. */
-type ShouldUpgrade = (message: IncomingMessage) => boolean;
-
-/** The timeouts of a listener, its fast path, and who takes HTTP/2 in the clear. */
+/** The timeouts of a listener, and who takes HTTP/2 in the clear. */
 interface ListenerOptions {
   readonly waits?: Timeouts;
-  readonly tryAnswer?: TryAnswer | undefined;
   readonly serveHttp2?: (socket: Socket, first: Buffer) => void;
 }
 
@@ -44,78 +38,50 @@ interface ListenerOptions {
  */
 export function createHttpServer(
   connections: Connections,
-  shouldUpgrade: ShouldUpgrade,
-  { waits = timeouts, tryAnswer, serveHttp2 }: ListenerOptions = {},
-): HttpServer {
+  handlers: Http1Handlers,
+  { waits = timeouts, serveHttp2 }: ListenerOptions = {},
+): Listener {
   // Keep-alive of TCP costs four system calls: `Connections` sets it when a connection lasts.
-  const options = { ...httpOptions(shouldUpgrade, waits), keepAlive: false };
-  return limited(createServer(options), connections, { waits, tryAnswer, serveHttp2 });
+  const server = createServer({ allowHalfOpen: true, noDelay: true });
+  return watched(server, connections, { ...handlers, waits, serveHttp2 });
 }
 
 /** Makes the same over TLS, with the certificate for the name that a client sends (SNI). */
 export function createHttpsServer(
   connections: Connections,
-  shouldUpgrade: ShouldUpgrade,
+  handlers: Http1Handlers,
   tls: Pick<Tls, 'acme'> & {
     readonly certificates: Pick<Certificates, 'handshakeContext' | 'serve'>;
   },
-  { waits = timeouts, tryAnswer }: ListenerOptions = {},
-): HttpsServer {
+  { waits = timeouts }: ListenerOptions = {},
+): Listener {
   const server = createTlsServer({
-    ...httpOptions(shouldUpgrade, waits),
+    noDelay: true,
+    keepAlive: true,
+    keepAliveInitialDelay: tcpKeepAliveMs,
     handshakeTimeout: waits.handshakeMs,
     ...handshakeOptions(tls),
   });
   tls.certificates.serve(server);
-  return limited(server, connections, { waits, tryAnswer });
+  server.on('tlsClientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
+    if (error.code === 'ERR_SSL_HTTP_REQUEST') connections.refuseInClear(socket, notTls());
+    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') connections.passed('handshake_time', socket);
+    // No HTTP answer can be sent before the end of a TLS handshake.
+    socket.destroy();
+  });
+  return watched(server, connections, { ...handlers, waits });
 }
 
-function httpOptions(
-  shouldUpgrade: ShouldUpgrade,
-  { headersMs, checkMs, keepAliveMs }: Timeouts,
-): ServerOptions {
-  return {
-    maxHeaderSize: headerBlockBytesMax + requestLineBytesMax,
-    headersTimeout: headersMs,
-    // Connections limits the time of a request by what reads its content.
-    requestTimeout: 0,
-    connectionsCheckingInterval: checkMs,
-    keepAliveTimeout: keepAliveMs,
-    insecureHTTPParser: false,
-    // `parseRequest` checks Host, so that its refusal is as clear as all others.
-    requireHostHeader: false,
-    noDelay: true,
-    keepAlive: true,
-    keepAliveInitialDelay: tcpKeepAliveMs,
-    shouldUpgradeCallback: shouldUpgrade,
-  };
-}
-
-function limited<L extends Listener>(
-  server: L,
+function watched(
+  server: Listener,
   connections: Connections,
   watch: Parameters<Connections['watch']>[1],
-): L {
-  // One more than the limit, so that validation sees too many fields instead of a cut list.
-  server.maxHeadersCount = headerFieldsMax + 1;
-  allowHalfOpen(server);
-  // Node would close a connection as idle although the client has not read the written answer yet.
-  server.closeIdleConnections = (): void => undefined;
+): Listener {
   connections.watch(server, watch);
   server.on('error', (error) => {
     if (lacksDescriptors(error)) connections.lacksDescriptors();
     // An error while a port opens rejects the promise of `listen`.
     else if (server.listening) throw error;
-  });
-  server.on('clientError', (error: NodeJS.ErrnoException, socket: Duplex) => {
-    // The client already has an answer that says that the connection closes (RFC 9112 §9.6).
-    if (error.code === 'HPE_CLOSED_CONNECTION') return;
-    if (error.code === 'ERR_SSL_HTTP_REQUEST') connections.refuseInClear(socket, notTls());
-    const isOver = error.code === 'ECONNRESET' || !socket.writable;
-    if (error.code === 'ERR_TLS_HANDSHAKE_TIMEOUT') connections.passed('handshake_time', socket);
-    // No HTTP answer can be sent before the end of a TLS handshake.
-    if (isOver || !connections.isOpen(socket)) socket.destroy();
-    else connections.refuse(socket, parserFailure(error));
   });
   return server;
 }

@@ -1,6 +1,5 @@
 import type { Worker } from 'node:cluster';
 import { subscribe } from 'node:diagnostics_channel';
-import type { Server as HttpServer } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
@@ -65,11 +64,11 @@ export function deliveredBytes(socket: Pick<Socket, 'bytesWritten' | 'writableLe
 }
 
 /**
- * Has a server answer requests of clients that have closed their side: `httpAllowHalfOpen`. Without
- * it, Node closes the connection of such a client.
+ * Keeps what arrives on a socket until somebody reads it again: `readableFlowing`. Without it, the
+ * first bytes of another protocol could be lost.
  */
-export function allowHalfOpen(server: HttpServer): void {
-  Object.assign(server, { httpAllowHalfOpen: true });
+export function stopFlowing(socket: Socket): void {
+  Object.assign(socket, { readableFlowing: null });
 }
 
 /**

@@ -1,3 +1,4 @@
+import { viewOfDraft } from '../log/draft-reads.ts';
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { isRevertible } from '../../../core/log/change.ts';
 import type { WorkTurns } from '../../../core/fair/turns.ts';
@@ -73,7 +74,7 @@ export const listDraftChanges = defineOperation({
       const data = await store.inSnapshot(
         (inDraft) =>
           readChanges(inDraft, { ...v, draft }, { live: store, caller: call.caller, turns }),
-        draft,
+        viewOfDraft(draft),
       );
       return { kind: 'data', data };
     },

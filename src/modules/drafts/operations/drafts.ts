@@ -1,3 +1,4 @@
+import { viewOfDraft } from '../log/draft-reads.ts';
 import { leavesRoom } from '../../../core/fair/shared-limit.ts';
 import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
 import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
@@ -300,7 +301,7 @@ export const approveDraft = defineOperation({
       const { store } = parts;
       const draft = openDraftSeen({ store, reads }, v.draft, call.caller);
       const { id, name } = draft;
-      requireSeen({ inDraft: store.inDraft(draft), draft }, v.confirm);
+      requireSeen({ inDraft: store.view(viewOfDraft(draft)), draft }, v.confirm);
       const event = { id, name, by: authorOf(call) };
       return {
         ...{ id, action: 'edit', data: { approved: true } },

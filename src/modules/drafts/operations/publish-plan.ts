@@ -80,7 +80,7 @@ export function planPublish(
       newest = Math.max(newest, seq);
     }
     if (family === 'secret') secrets.push(id);
-    else records.push(versionsOf(rows, { family, id, ...record }));
+    else records.push(versionsOf(reads.inDraft, rows, { family, id, ...record }));
   }
   const wanted = (record: DraftedVersions): JsonObject | undefined =>
     record.isConflict && resolution(record.id) !== 'draft' ? record.live : record.draft;
@@ -160,10 +160,11 @@ export function requireConfirmed(digest: string, confirm: string): void {
 
 /** The versions of one record that a draft changes. */
 export function versionsIn(inDraft: Reads, record: DraftedRecord): DraftedVersions {
-  return versionsOf(inDraft.rows(record.family, record.id), record);
+  return versionsOf(inDraft, inDraft.rows(record.family, record.id), record);
 }
 
 function versionsOf(
+  reads: Reads,
   rows: readonly Change[],
   { family, id, first, problem }: DraftedRecord,
 ): DraftedVersions {
@@ -172,11 +173,12 @@ function versionsOf(
   const own = rows.filter((row) => row.draft !== undefined);
   const then = liveRows.filter(({ seq }) => seq < first);
   const isConflict = then.length < liveRows.length;
-  const live = fieldsAfter(liveRows, family);
-  const base = isConflict ? fieldsAfter(then, family) : undefined;
+  const fieldsOf = (of: readonly Change[]) => fieldsAfter(reads, of, family);
+  const live = fieldsOf(liveRows);
+  const base = isConflict ? fieldsOf(then) : undefined;
   // A record that was removed live is in the draft as the draft has changed it.
   const isRevived = isConflict && live === undefined && base !== undefined;
-  const draft = fieldsAfter(isRevived ? [...then, ...own] : rows, family);
+  const draft = fieldsOf(isRevived ? [...then, ...own] : rows);
   const insertedSeq = rows.find(({ action }) => action === 'insert')?.seq ?? 0;
   const becomes = becoming(live, draft);
   return {
@@ -203,8 +205,12 @@ const fieldsMember = {
   record: 'row',
 } as const satisfies Record<RevertibleFamily, string>;
 
-function fieldsAfter(rows: readonly Change[], family: RevertibleFamily): JsonObject | undefined {
-  const { after } = foldDrafted(rows, family);
+function fieldsAfter(
+  reads: Reads,
+  rows: readonly Change[],
+  family: RevertibleFamily,
+): JsonObject | undefined {
+  const { after } = foldDrafted(reads, rows, family);
   if (after === undefined) return undefined;
   const stored = (after as JsonObject)[fieldsMember[family]] as JsonObject;
   const { id: _id, ...fields } = stored;

@@ -1,3 +1,4 @@
+import { viewOfDraft } from '../log/draft-reads.ts';
 import type { Config } from '../../../core/config/config.ts';
 import { type RevertibleFamily, type ToolUse, isRevertible } from '../../../core/log/change.ts';
 import { eventDraft, ownEvent } from '../../../core/log/events/event.ts';
@@ -279,7 +280,7 @@ export function requireFamilies(
   }
   if (!families.has('record')) return;
   const given = { caller, what: 'publishing' };
-  requirePublishedRows(store.inDraft(draft), draftedRows(store, draft), given);
+  requirePublishedRows(store.view(viewOfDraft(draft)), draftedRows(store, draft), given);
 }
 
 /** The rows that a draft changes. */
@@ -328,7 +329,7 @@ function planned(
   { draft: id, reader, resolve, others }: PublishRequest,
 ): PublishPlan {
   const draft = openDraftSeen({ store, reads: live }, id, reader);
-  return planPublish({ live, inDraft: store.inDraft(draft), draft }, (record) =>
+  return planPublish({ live, inDraft: store.view(viewOfDraft(draft)), draft }, (record) =>
     Object.hasOwn(resolve, record) ? resolve[record] : others,
   );
 }

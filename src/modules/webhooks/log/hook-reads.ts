@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import { foldHook, foldRows } from '../../../core/log/write/fold.ts';
+import { foldRows } from '../../../core/log/write/fold.ts';
 import { parseJson } from '../../../core/values/json/parse.ts';
-import { type HookSecret, type StoredHook, anyEvent } from '../hook.ts';
+import { type HookSecret, type StoredHook, anyEvent, foldHook } from '../hook.ts';
 
 /** Characters of the hooks in the cache by event type … */
 const hooksRememberedCharactersMax = 32 * 2 ** 20;

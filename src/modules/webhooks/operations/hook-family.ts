@@ -1,5 +1,4 @@
 import type { LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
-import { foldHook } from '../../../core/log/write/fold.ts';
 import type {
   RecordFamily,
   RecordParts,
@@ -20,6 +19,7 @@ import {
   isExecutedOn,
   secretRecordId,
   waitingFields,
+  foldHook,
 } from '../hook.ts';
 import { nextBatchAt } from '../next-batch.ts';
 import {

@@ -4,12 +4,10 @@ import type { AddressInfo } from 'node:net';
 import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { statusFor } from '../../../../src/core/http/reply.ts';
-import type { Fields } from '../../../../src/core/http/request.ts';
 import { passContentOn, readBody } from '../../../../src/core/pipeline/body.ts';
 import { contentFailure } from '../../../../src/core/pipeline/failures.ts';
-import { createTryAnswer } from '../../../../src/core/server/h1-fast/fast-exchange.ts';
 import { Connections } from '../../../../src/core/server/h1/connections.ts';
-import { NodeExchange } from '../../../../src/core/server/h1/node-exchange.ts';
+import type { Http1Exchange } from '../../../../src/core/server/h1/http1-exchange.ts';
 import { writeAndClose } from '../../../../src/core/server/h1/refusal.ts';
 import { type Timeouts, timeouts } from '../../../../src/core/server/h1/timeouts.ts';
 import {
@@ -44,39 +42,41 @@ async function startServer(
   }: Partial<Timeouts> & Given,
 ) {
   const { connections, passed, refused } = watchedConnections(max);
-  const server = createHttpServer(connections, () => false, {
-    waits: { ...timeouts, ...less },
-  });
-  server.on('request', (message, response) => {
-    void connections.turn(new NodeExchange(message, response));
-    if (passesOn) passContentOn(message);
-    const sent = { body: message, fields: message.headers as Fields };
-    const content = readsContent ? readBody(sent, 1 << 20) : Promise.resolve();
+  const send = (exchange: Http1Exchange, status: number, bytes: Buffer): unknown =>
+    exchange.respond({ status, fields: [], body: { kind: 'bytes', bytes }, source: 'none' });
+  const answer = (exchange: Http1Exchange): void => {
+    void connections.turn(exchange);
+    const { body } = exchange;
+    if (passesOn && body !== undefined) passContentOn(body);
+    const content = readsContent ? readBody({ body, fields: {} }, 1 << 20) : Promise.resolve();
     content.then(
-      () => response.end(Buffer.alloc(answerBytes)),
+      () => send(exchange, 200, Buffer.alloc(answerBytes)),
       (failure: unknown) => {
         assert.ok(failure instanceof Failure);
-        response.writeHead(statusFor(failure)).end(failure.limit);
+        send(exchange, statusFor(failure), Buffer.from(failure.limit ?? ''));
       },
     );
-  });
+  };
+  const waits = { ...timeouts, ...less };
+  const server = createHttpServer(connections, { ...noSwitch, answer }, { waits });
   return { port: await listenOn(t, server, connections), passed, refused };
 }
 
-/** A server that answers 404, by the fast path if it can. */
-async function startFast(t: TestContext, { headersMs }: Pick<Timeouts, 'headersMs'>) {
+const noSwitch = {
+  switches: () => false,
+  upgrade: () => assert.fail('nothing is switched here'),
+};
+
+/** A server that answers 404. */
+async function startMissing(t: TestContext, { headersMs }: Pick<Timeouts, 'headersMs'>) {
   const checkMs = 50;
   const { connections, passed, refused } = watchedConnections(100);
-  const tryAnswer = createTryAnswer((exchange) => {
+  const answer = (exchange: Http1Exchange): void => {
     assert.equal(connections.turn(exchange), true);
     void exchange.respond(contentFailure(new Failure('not_found', ''), 'id', undefined));
-  }, Date.now);
+  };
   const waits = { ...timeouts, headersMs, keepAliveMs: 200, checkMs };
-  const server = createHttpServer(connections, () => false, { waits, tryAnswer });
-  server.on('request', (request, response) => {
-    assert.equal(connections.turn(new NodeExchange(request, response)), true);
-    response.writeHead(404).end();
-  });
+  const server = createHttpServer(connections, { ...noSwitch, answer }, { waits });
   return { port: await listenOn(t, server, connections), passed, refused, checkMs };
 }
 
@@ -91,6 +91,7 @@ function watchedConnections(max: number) {
       writeAndClose(socket, contentFailure(failure, 'id', undefined), Date.now());
     },
     passed: (limit) => passed.push(limit),
+    now: Date.now,
   });
   return { connections, passed, refused };
 }
@@ -125,7 +126,14 @@ suite('the server closes a connection after a timeout', () => {
     const certificates = { handshakeContext: () => undefined, serve: () => undefined };
     const tls = { certificates, acme: undefined };
     const waits = { ...timeouts, handshakeMs: 100 };
-    const server = createHttpsServer(connections, () => false, tls, { waits });
+    const server = createHttpsServer(
+      connections,
+      { ...noSwitch, answer: () => assert.fail() },
+      tls,
+      {
+        waits,
+      },
+    );
     const socket = await openSocket(t, await listenOn(t, server, connections));
     // The header of a TLS record, without the handshake message in it.
     socket.write(Buffer.from([22, 3, 1, 2, 0]));
@@ -265,9 +273,9 @@ suite('the server closes a connection after a timeout', () => {
     assert.deepEqual(passed, []);
   });
 
-  test('of a request head, also before Node.js has read from the connection', async (t) => {
+  test('of the first request head, and of waiting for the next', async (t) => {
     await withTimeout(contentMs, async (headersMs) => {
-      const { port, passed, refused } = await startFast(t, { headersMs });
+      const { port, passed, refused } = await startMissing(t, { headersMs });
       assert.match(await readToClose(await openSocket(t, port)), /^HTTP\/1\.1 408 /);
       assert.deepEqual(
         refused.map(({ limit }) => limit),
@@ -282,7 +290,7 @@ suite('the server closes a connection after a timeout', () => {
 
   test('but not while requests arrive, even if the first one came late', async (t) => {
     await withTimeout(contentMs, async (headersMs) => {
-      const { port, checkMs } = await startFast(t, { headersMs });
+      const { port, checkMs } = await startMissing(t, { headersMs });
       const socket = await openSocket(t, port);
       const answers = new AnswerReader(socket);
       await once(socket.setTimeout(2 * checkMs), 'timeout');

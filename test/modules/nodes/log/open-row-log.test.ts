@@ -1,3 +1,4 @@
+import { openData } from '../../../../src/cli/open-data.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
@@ -183,8 +184,11 @@ test('a log that was restored from a backup, or purged, is another one', async (
   const hook = { secret: `whsec_${Buffer.alloc(30).toString('base64')}` };
   await commit(centre, { family: 'secret', id: 'secret:h1', action: 'edit', data: hook });
   await centre.close();
-  const parts = { folder, now: Date.now, newId: uuidv7, by: 'test', selects: () => true };
-  assert.notEqual((await purgeSecrets({ ...parts, dryRun: false })).seq, undefined);
+  const parts = { folder, now: Date.now, newId: uuidv7, by: 'test', openStore: openData };
+  assert.notEqual(
+    (await purgeSecrets({ ...parts, selects: () => true, dryRun: false })).seq,
+    undefined,
+  );
   const purged = await openIn(folder);
   assert.equal(purged.part(rowLogPart).has(copy.part(rowLogPart).end()), false);
   await purged.close();
