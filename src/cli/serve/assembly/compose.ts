@@ -1,4 +1,4 @@
-import { identityFieldsOf } from '../../../modules/visitors/visitor.ts';
+import { identityFieldsOf } from '../../../core/pipeline/incoming-request.ts';
 import type { Config } from '../../../core/config/config.ts';
 import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
@@ -33,12 +33,7 @@ import {
   createAttempt,
   tracedAttempt,
 } from '../../../modules/webhooks/attempt.ts';
-import {
-  composeFieldsAndLines,
-  composeIndexPages,
-  composeSite,
-  composeUploads,
-} from './content.ts';
+import { composeAccessLines, composeIndexPages, composeSite, composeUploads } from './content.ts';
 import type { AppContext, CallerContext } from './context.ts';
 import { composeDrafts } from './drafts.ts';
 import {
@@ -49,6 +44,7 @@ import {
   definitionsOf,
   executeParts,
 } from './operations.ts';
+import { composeHeaders, composeSteps } from './steps.ts';
 import { composeSourceAccess } from './transport.ts';
 import { loginSessionsPart } from '../../../modules/login/stored-sessions.ts';
 
@@ -84,7 +80,12 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const authenticate = composeAuthenticate(config, callers, sessions);
   const { pageRows, ...readers } = composeRows(store, authenticate, () => execute);
   const rates = createRates(config.rates, callers.rates);
-  const siteParts = composeSite(config, context, { disk, ...access, pageRows, rates, login });
+  const headers = composeHeaders(config);
+  const previews: Serving['previews'] = {
+    find: (token, nowMs) => drafts.previews.find(token, nowMs),
+  };
+  const steps = composeSteps(config, context, { rates, authenticate, previews, headers });
+  const siteParts = composeSite(config, context, { disk, ...access, pageRows, steps, login });
   const site = createSite({ ...siteParts, countVisit: callers.visits.count });
   // A page that an operation reads does not count as a visit.
   const reads = { site: createSite(siteParts), ...readers };
@@ -92,8 +93,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
     ...composeDraftParts(config, context, { siteParts, access, hosts }),
     ...{ authenticate, parts: () => parts },
   });
-  const fieldsAndLines = composeFieldsAndLines(config, siteParts);
-  const { responseHeaders: pageHeaders } = fieldsAndLines;
+  const { change: pageHeaders } = headers;
   const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts, pageHeaders };
   const parts = composeParts(config, context, given);
   Object.assign(provided.offers, { eventTypes: parts.eventTypes });
@@ -123,9 +123,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
       callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
       metricsText: context.state.metricsText,
-      ...fieldsAndLines,
+      accessRules: composeAccessLines(config),
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
-      ...{ previews: drafts.previews, rates, assets: composeUploads(store, content) },
+      ...{ previews, rates, assets: composeUploads(store, content) },
       paths: provided.paths,
     },
     attempt: tracing === undefined ? attempt : tracedAttempt(attempt, tracing.tracer),

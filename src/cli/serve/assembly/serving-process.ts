@@ -61,6 +61,7 @@ import {
 import { scheduledPublishing } from '../../../modules/drafts/operations/scheduled-publisher.ts';
 import { TableHosts } from '../../../modules/hosts/hosts.ts';
 import { KeyUseRecorder } from '../../../modules/keys/key-use-recorder.ts';
+import { SignedInWatch } from '../../../modules/login/signed-in-watch.ts';
 import { createCentralClient } from '../../../modules/nodes/central-client.ts';
 import { nodeMetrics, nodeWatching } from '../../../modules/nodes/node-watch.ts';
 import { SourceHealth } from '../../../modules/proxy/source-health.ts';
@@ -246,6 +247,8 @@ class ServingProcess implements RunningServer {
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
+  #tlsPort: string | undefined;
+  readonly #signedIn: SignedInWatch;
   #since = new Date(now()).toISOString();
   #restartNeeded: readonly string[] = [];
   #problems: readonly ConfigProblem[] = [];
@@ -287,6 +290,8 @@ class ServingProcess implements RunningServer {
     this.#keyUses = new KeyUseRecorder({ store, now, log: logs.log });
     const thread = this.#templates;
     const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
+    const { log } = logs;
+    this.#signedIn = new SignedInWatch({ serving: () => this.#instance.serving, log });
     this.#context = {
       ...{ store, logs, version, tasks, modules, emit },
       ownNames: namesInVia(config, store),
@@ -309,6 +314,8 @@ class ServingProcess implements RunningServer {
         anonymousWrites: createAnonymousWrites(counter),
       },
       state: this.#state(config, store),
+      port: { tls: () => this.#tls, tlsPort: () => this.#tlsPort },
+      signedIn: this.#signedIn,
     };
     this.#instance = compose(config, this.#context);
     this.#deliverer = createDeliverer(config.server.data, this.#context, () => this.#instance);
@@ -367,6 +374,9 @@ class ServingProcess implements RunningServer {
       {
         serving: () => this.#instance.serving,
         tls,
+        listensTls: (port) => {
+          this.#tlsPort = port;
+        },
         log,
         access,
         liveAccess: this.liveAccess,
@@ -505,6 +515,7 @@ class ServingProcess implements RunningServer {
       this.#tableWrites,
     ]);
     const { cut } = (await stopped) ?? { cut: 0 };
+    this.#signedIn.stop();
     await this.#tls?.close();
     await background;
     await this.#context.tasks.stop();

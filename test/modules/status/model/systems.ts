@@ -216,6 +216,8 @@ function composed(
       rowChecks: () => [],
       tasks: () => Promise.resolve([]),
     },
+    port: { tls: () => undefined, tlsPort: () => undefined },
+    signedIn: { watch: () => undefined },
   });
 }
 
