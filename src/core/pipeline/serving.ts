@@ -2,7 +2,6 @@ import type { AssetReader } from '../../modules/assets/asset.ts';
 import type { AssetFiles } from '../../modules/assets/asset-files.ts';
 import type { MissingFiles } from '../../modules/assets/missing-files.ts';
 import type { AssetPages } from '../../modules/assets/asset-pages.ts';
-import type { ResponseHeaders } from '../../modules/headers/response-headers.ts';
 import type { Rates } from '../../modules/rates/rates.ts';
 import type { Config } from '../config/config.ts';
 import type { SiteDraft } from '../../modules/drafts/draft.ts';
@@ -78,8 +77,6 @@ export interface Serving {
   };
   /** How often clients may ask; undefined without rates. */
   readonly rates: Rates | undefined;
-  /** Changes the fields of all answers but those of Waymark's own paths. */
-  readonly responseHeaders: ResponseHeaders | undefined;
   /** Begins the spans of requests; undefined without `[telemetry]`. */
   readonly tracer: Tracer | undefined;
   /** What changes the lines of the access log, or leaves them out. */

@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -34,7 +35,13 @@ async function startNode(t: Cleaning, log: MemoryLog): Promise<TestNode> {
     failed: () => undefined,
   });
   const [now, newId] = [Date.now, uuidv7];
-  const store = await openStore({ folder: join(folder, 'data'), now, newId, join: joinLog });
+  const store = await openStore({
+    families,
+    folder: join(folder, 'data'),
+    now,
+    newId,
+    join: joinLog,
+  });
   const dialler = createDialler(fetch);
   const client = createHostClient({ dialler, connect: createConnector(fetch) });
   const tasks = testTasks();

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
-import type { ProxyClaims } from '../../../modules/visitors/visitor.ts';
+import type { ProxyClaims } from '../../pipeline/incoming-request.ts';
 import type { Allocation } from '../../fair/shared-limit.ts';
 import type { SharedLimits } from '../../fair/shared-limits.ts';
 import { type Reply, discard } from '../../http/reply.ts';
