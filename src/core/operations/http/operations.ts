@@ -13,7 +13,7 @@ import { readBody, requirePlain } from '../../pipeline/body.ts';
 import type { Exchange } from '../../pipeline/exchange.ts';
 import type { DraftSite, Serving } from '../../pipeline/serving.ts';
 import { operationBodyBytesMax } from '../../server/limits.ts';
-import { Failure } from '../../values/failure.ts';
+import { type Cancellation, Failure } from '../../values/failure.ts';
 import { jsonBytes, jsonDigest } from '../../values/json/prepared-json.ts';
 import { type Caller, canWrite } from '../../values/key.ts';
 import { authorise } from '../execute.ts';
@@ -139,7 +139,8 @@ async function answerHeld(
     if (operation.ndjson === undefined || typeof outcome.stream !== 'function') {
       throw websocketOnly(name);
     }
-    return linesReply(serving, outcome.stream, { linesOf: operation.ndjson, caller });
+    const reading = { linesOf: operation.ndjson, caller, signal: exchange.signal };
+    return linesReply(serving, outcome.stream, reading);
   }
   // A browser may open the answer as a page of this site.
   const isSandboxed = draft !== undefined || preview?.isTrusted === false;
@@ -183,7 +184,12 @@ function linesReply(
   {
     linesOf,
     caller,
-  }: { readonly linesOf: NonNullable<Operation['ndjson']>; readonly caller: Caller },
+    signal,
+  }: Pick<OperationRequest, 'caller'> & {
+    readonly linesOf: NonNullable<Operation['ndjson']>;
+    /** Aborts when the client closes its side: while nothing happens, no write tells that. */
+    readonly signal: Cancellation;
+  },
 ): Reply {
   const abort = new AbortController();
   const lines = async function* (): AsyncGenerator<string, void, undefined> {
@@ -206,7 +212,15 @@ function linesReply(
   const unwatch = callerEnds.watch(caller, (failure) => {
     stream.destroy(failure);
   });
-  stream.once('close', unwatch);
+  const leave = (): void => {
+    stream.destroy();
+  };
+  signal.addEventListener('abort', leave);
+  if (signal.aborted) leave();
+  stream.once('close', () => {
+    unwatch();
+    signal.removeEventListener('abort', leave);
+  });
   return {
     status: 200,
     fields: ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-store', ...pageFields],
