@@ -33,8 +33,8 @@ export function composeSite(
   {
     disk,
     pageRows,
-    steps,
     login,
+    steps,
     ...sources
   }: {
     readonly disk: Disk;
@@ -61,7 +61,17 @@ export function composeSite(
     access: composeAccess(config, context, { diallers: sources.diallers, login }),
   };
   const assets = { assets: createAssetReader(store), assetPages: content.assetPages };
-  return { rules, ...configured, ...assets, disk, stored, generic, rendered, pageRows, fetch };
+  return {
+    rules,
+    ...configured,
+    ...assets,
+    disk,
+    stored,
+    generic,
+    rendered,
+    pageRows,
+    fetch,
+  };
 }
 
 /** Who may see what. Password files are read at once, so that the log names their mistakes. */
