@@ -81,7 +81,9 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const traced = (given: Dialler): Dialler => tracing?.dialler(given) ?? given;
   const access = composeSourceAccess(config, context, traced);
   const { dialler, diallers, checks } = access;
-  const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
+  const hosts = createHostClient({
+    ...{ dialler, connect: createConnector(config.fetch), via: context.ownNames.ofLog },
+  });
   const { login, visitors } = composeVisitors(config, context, diallers);
   const sessions = composeSessions(config, store);
   const authenticate = composeAuthenticate(config, callers, sessions);
