@@ -1,3 +1,4 @@
+import { families } from '../../src/families.ts';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { newId, now } from '../../src/core/values/clock.ts';
@@ -50,7 +51,7 @@ export async function startCentre(
   const first = await startNode(workspace, folder, '');
   const apikey = await firstKey(join(folder, 'stderr.log'));
   await first.stop();
-  const store = await openStore({ folder: data, now, newId });
+  const store = await openStore({ families, folder: data, now, newId });
   await fill(store);
   await store.close();
   const node = await startNode(workspace, folder, '[node]\nrole = central\n');

@@ -1,3 +1,4 @@
+import { families } from '../../src/families.ts';
 import { mkdir } from 'node:fs/promises';
 import { uuidv7 } from 'uuidv7';
 import type { LoggedDraft } from '../../src/core/log/store.ts';
@@ -62,7 +63,7 @@ export interface FillTimes {
 /** Fills a folder with a table of so many rows. */
 export async function fillFolder(folder: string, rows: number): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+  const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
   const write = (drafts: readonly LoggedDraft[]) =>
     store.commit('bench', () => ({ drafts, answer: () => undefined }));
   await write([{ family: 'table', id: uuidv7(), action: 'insert', data: { ...products } }]);

@@ -1,3 +1,4 @@
+import { families } from '../../src/families.ts';
 import { mkdir } from 'node:fs/promises';
 import { uuidv7 } from 'uuidv7';
 import type { LoggedDraft } from '../../src/core/log/store.ts';
@@ -31,7 +32,7 @@ export interface FillTimes {
 /** Fills a folder with small pages over 200 origins, 2 % of them wildcards. */
 export async function fillFolder(folder: string, rules: number): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+  const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
   for (let first = 0; first < rules; first += rulesPerCommit) {
     const count = Math.min(rulesPerCommit, rules - first);
     const drafts = Array.from({ length: count }, (_, at) => draftOf(first + at));

@@ -1,3 +1,4 @@
+import { families } from '../../src/families.ts';
 // The process behind matching.ts: it does a few matches in each turn of the event loop, as requests
 // come. Its arguments are the data folder and the number of its rules; it prints MatchTimes as
 // JSON.
@@ -12,7 +13,7 @@ const rules = Number(rulesText);
 const matches = 100_000;
 const matchesPerTurn = 16;
 
-const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
 const times: number[] = [];
 let at = 1;
 for (let done = 0; done < 2 * matches; done += 1) {

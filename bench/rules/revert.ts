@@ -1,3 +1,4 @@
+import { families } from '../../src/families.ts';
 import { uuidv7 } from 'uuidv7';
 import type { LoggedDraft } from '../../src/core/log/store.ts';
 import { openStore } from '../../src/core/log/open.ts';
@@ -16,7 +17,7 @@ export interface RevertFigures {
 
 /** Adds rules to a folder without a server, in one transaction; resolves to its id. */
 export async function addTransaction(folder: string, rules: number): Promise<string> {
-  const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+  const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
   const drafts = Array.from({ length: rules }, (_, at): LoggedDraft => ({
     family: 'userinterface',
     id: uuidv7(),

@@ -1,3 +1,4 @@
+import { families } from '../families.ts';
 import type { Config } from '../core/config/config.ts';
 import { holdsData, isWritable } from '../core/log/folder/data-folder.ts';
 import { type LayoutChanged, openStore } from '../core/log/open.ts';
@@ -43,7 +44,9 @@ export async function openData(
 ): Promise<Store> {
   const sharing = cluster && sharingOf(cluster);
   const join = sharing && joining(sharing);
-  const store = await openStore({ folder, now, newId, readOnly, isInUse, join, layoutChanged });
+  const store = await openStore({
+    ...{ folder, families, now, newId, readOnly, isInUse, join, layoutChanged },
+  });
   if (node !== undefined) {
     const { outboxEntriesMax: entries, outboxBytesMax: bytes } = node;
     store.part(outboxPart).max = { entries, bytes };

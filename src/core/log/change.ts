@@ -82,6 +82,12 @@ export interface Change {
   readonly draft?: string;
 }
 
+/** A record with its place in the log. */
+export interface Placed {
+  readonly seq: number;
+  readonly insertedSeq: number;
+}
+
 /** A row of `qk=history` (docs/design/history.md#history-rows), newest first in every list. */
 export interface HistoryRow {
   readonly seq: number;

@@ -8,17 +8,6 @@ export const schemaVersion = 11;
 /** Older versions that this one can open: opening a folder adds the missing databases. */
 export const extensibleVersions: readonly number[] = [3, 4, 5, 6, 7, 8, 9, 10];
 
-/** The first version in which keys with several candidates are marked: see index-entries.ts. */
-export const markedVersion = 5;
-
-/** The first version with the databases of the assets and access sections of page rules. */
-export const namesVersion = 9;
-
-/** The first version whose indexes of rows have date-times as instants. */
-export const instantsVersion = 10;
-/** The first version with the states of drafts. */
-export const statesVersion = 11;
-
 /** The value of `application` in `meta` in a data folder of Waymark. */
 export const applicationMark = 'waymark';
 

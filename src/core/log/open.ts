@@ -2,21 +2,14 @@ import { statSync } from 'node:fs';
 import { link, mkdtemp, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { RootDatabase } from 'lmdb';
-import { createDraftReads, putDraftStates } from '../../modules/drafts/log/draft-reads.ts';
-import { putRuleAssets } from '../../modules/rules/log/rule-lookups.ts';
-import { refreshInstants, refreshWords } from '../../modules/tables/log/index-build.ts';
 import { Failure } from '../values/failure.ts';
 import {
   type Databases,
   applicationMark,
   extensibleVersions,
-  instantsVersion,
-  markedVersion,
-  namesVersion,
   openDatabases,
   openEnvironment,
   schemaVersion,
-  statesVersion,
 } from './databases.ts';
 import { transactSync } from './environment.ts';
 import {
@@ -33,7 +26,7 @@ import {
 import { claimantPid } from './folder/folder-claim.ts';
 import { checkInThread } from './folder/page-check.ts';
 import { putIdentity } from './identity.ts';
-import { putSeveralMarks } from './index-entries.ts';
+import { keyFamily } from './key-family.ts';
 import { createKeyUses } from './key-uses.ts';
 import { openParts } from './part.ts';
 import { createReads } from './reads.ts';
@@ -41,16 +34,17 @@ import { type DeliveryWriter, createLocalDeliveryWriter } from './shared/shared-
 import { sharedPlace } from './shared/shared-place.ts';
 import { valuesOf } from './shared/shared-values.ts';
 import { Snapshots } from './snapshot.ts';
-import type { DraftPlace, Reads, SharedPart, Store, StoreCounts } from './store.ts';
+import type { LogFamily, Reads, SharedPart, Store, StoreCounts } from './store.ts';
 import { type LogWriter, createCommit, createLocalWriter } from './write/commit.ts';
 import { LogFeed } from './write/feed.ts';
 import { createTogether } from './write/together.ts';
-import { refreshDraftedRows } from './write/write-puts.ts';
 import { type StoreCondition, WriteQueue } from './write/write-queue.ts';
 
 interface StoreParts {
   /** Absolute path of the data folder; created if it is missing. */
   readonly folder: string;
+  /** What modules keep in the log, in the order in which they upgrade older data. */
+  readonly families: readonly LogFamily[];
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Ids of transactions: UUIDv7. */
@@ -97,14 +91,15 @@ export type LayoutChanged = (from: number, to: number) => void;
  */
 export async function openStore({ folder, now, newId, ...given }: StoreParts): Promise<Store> {
   const { readOnly = false, isInUse = false, join: joinLog } = given;
+  const families = [keyFamily, ...given.families];
   if (!readOnly) {
     await prepareFolder(folder);
     if (!(await holdsData(folder))) await createDataFile(folder, newId);
   }
   const opened = await inspectDataFile(folder, { readOnly });
   await requireLockFile(folder, { readOnly });
-  const databases = await openMarked(folder, { ...given, readOnly, isInUse, newId });
-  const reads = createReads(databases);
+  const databases = await openMarked(folder, { ...given, families, readOnly, isInUse, newId });
+  const reads = createReads(databases, families);
   const condition: StoreCondition = { refusal: undefined };
   const feed = new LogFeed(databases, reads);
   const wake = (): void => {
@@ -136,8 +131,8 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     together: createTogether(held, () => store),
     changesAfter: (families, seq, signal) => feed.next(families, seq, signal),
     waitForRows: (seq, signal, pollMs) => feed.waitForRows(seq, signal, pollMs),
-    inDraft: (draft) => createDraftReads(databases, draft),
-    inSnapshot: (read, draft) => snapshots.run((then) => read(readsOf(then, draft))),
+    view: (view) => view(databases, families),
+    inSnapshot: (read, view = createReads) => snapshots.run((then) => read(view(then, families))),
     part,
     keyUses: createKeyUses(databases, { queue }),
     shared: shared?.part,
@@ -154,10 +149,6 @@ export async function openStore({ folder, now, newId, ...given }: StoreParts): P
     },
   };
   return store;
-}
-
-function readsOf(databases: Databases, draft: DraftPlace | undefined): Reads {
-  return draft === undefined ? createReads(databases) : createDraftReads(databases, draft);
 }
 
 /** Refuses further writes at once; resolves when all is closed. */
@@ -249,7 +240,7 @@ async function createDataFile(folder: string, newId: () => string): Promise<void
     draft = await mkdtemp(join(folder, '.new-'));
     const environment = openEnvironment(draft);
     try {
-      makeDatabases(environment, { newId });
+      makeDatabases(environment, { newId, families: [] });
     } finally {
       await environment.close();
     }
@@ -292,7 +283,7 @@ async function requireLockFile(
   );
 }
 
-type MakeParts = Pick<StoreParts, 'newId' | 'layoutChanged'>;
+type MakeParts = Pick<StoreParts, 'newId' | 'layoutChanged' | 'families'>;
 
 async function openMarked(
   folder: string,
@@ -341,7 +332,10 @@ function refuseForeign(folder: string, environment: RootDatabase, isInUse: boole
 }
 
 /** All in one transaction, so that no other process finds an incomplete folder. */
-function makeDatabases(environment: RootDatabase, { newId, layoutChanged }: MakeParts): Databases {
+function makeDatabases(
+  environment: RootDatabase,
+  { newId, layoutChanged, families }: MakeParts,
+): Databases {
   let former = schemaVersion;
   const made = transactSync(environment, () => {
     const databases = openDatabases(environment);
@@ -349,11 +343,7 @@ function makeDatabases(environment: RootDatabase, { newId, layoutChanged }: Make
     if (meta.get('application') === undefined) meta.putSync('application', applicationMark);
     putIdentity(databases, newId());
     former = Number(meta.get('schema') ?? schemaVersion);
-    if (former < markedVersion) putSeveralMarks(databases);
-    if (former < namesVersion) putRuleAssets(databases);
-    if (former < statesVersion) putDraftStates(databases);
-    if (former < instantsVersion) refreshDraftedRows(databases, refreshInstants(databases));
-    refreshWords(databases);
+    for (const { upgrade } of families) upgrade?.(databases, former, families);
     if (meta.get('schema') !== String(schemaVersion)) {
       meta.putSync('schema', String(schemaVersion));
     }

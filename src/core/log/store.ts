@@ -1,12 +1,11 @@
-import type { DraftedFamily, SiteDraft } from '../../modules/drafts/draft.ts';
 import type { TreeReads } from '../../modules/rules/log/path-tree.ts';
 import type { RulePlace } from '../../modules/rules/log/rule-index.ts';
 import type { Candidate, StoredRule } from '../../modules/rules/rule.ts';
 import type { Row, Scalar, StoredRow } from '../../modules/tables/row.ts';
 import type { StoredTable } from '../../modules/tables/table.ts';
-import type { HookSecret, StoredHook } from '../../modules/webhooks/hook.ts';
 import type { CacheUse } from '../report/memory-use.ts';
 import type { Failure } from '../values/failure.ts';
+import type { JsonObject } from '../values/json/json.ts';
 import type { ApiKey } from '../values/key.ts';
 import type {
   Change,
@@ -14,15 +13,17 @@ import type {
   Draft,
   Family,
   HistoryRow,
+  Placed,
   RevertibleFamily,
 } from './change.ts';
 import type { Databases } from './databases.ts';
+import type { EventFields } from './events/event.ts';
 import type { KeyUses } from './key-uses.ts';
 import type { Notice } from './shared/entry.ts';
 import type { ClusterTask, DeliveryWriter, SharedFiles } from './shared/shared-log.ts';
 import type { SharedPlace } from './shared/shared-place.ts';
 import type { ReadValues, Values } from './shared/shared-values.ts';
-import type { StoredOf } from './write/fold.ts';
+import type { DataTexts, PlannedEntries, Transition } from './write/planned-entries.ts';
 import type { WriteQueue } from './write/write-queue.ts';
 
 /**
@@ -41,9 +42,6 @@ export interface StoredVkClaim extends VkClaim {
   readonly by: string;
   readonly seq: number;
 }
-
-/** A draft as the store names it. */
-export type DraftPlace = Pick<SiteDraft, 'id' | 'insertedSeq'>;
 
 /** Seqs from `first` to `last`, both included. */
 export interface SeqRange {
@@ -270,18 +268,6 @@ export interface Reads extends TreeReads {
   key(id: string): ApiKey | undefined;
   keyByHash(hash: string): ApiKey | undefined;
   keys(): readonly ApiKey[];
-  /** The current state of a hook; undefined when there is none. */
-  hook(id: string): StoredHook | undefined;
-  /** A hook as it was right after the change `seq` of the log. */
-  hookAt(id: string, seq: number): StoredHook | undefined;
-  /** The current hooks in the order of their ids, after `after`. */
-  hooksAfter(after: string): Iterable<StoredHook>;
-  /** The current hooks that subscribe to a type of event, or to all events. */
-  hooksFor(type: string): readonly StoredHook[];
-  /** A text that changes with each change of any hook or secret; undefined before the first one. */
-  hooksStamp(): string | undefined;
-  /** The secret of a hook, which signs its deliveries; also of a deleted hook. */
-  hookSecret(id: string): HookSecret | undefined;
   /** The table that has a name; undefined when there is none. */
   table(name: string): StoredTable | undefined;
   tableById(id: string): StoredTable | undefined;
@@ -331,32 +317,82 @@ export interface Reads extends TreeReads {
    * the most relevant first. Throws `invalid` for an unusable cursor.
    */
   searchRows(table: string, text: string, options?: SearchOptions): Iterable<SearchStep>;
-  /** A draft, also one that is no longer open. */
-  draft(id: string): SiteDraft | undefined;
-  /** The latest draft that has a name: the open one, if there is one. */
-  draftNamed(name: string): SiteDraft | undefined;
-  /** The drafts of a state in the order of their ids, after `after`. */
-  draftsIn(state: SiteDraft['state'], after?: string): Iterable<SiteDraft>;
-  /** The records that an open draft changes, of one family after the other, by their ids. */
-  draftRecords(draft: SiteDraft, after?: DraftedRecordName): Iterable<DraftedRecord>;
-  /** How many changes an open draft has of one record. */
-  draftChangesOf(draft: SiteDraft, id: string): number;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
+  /** How the log keeps the records of a family; undefined if only the log has them. */
+  projectionOf(family: Family): FamilyProjection<object> | undefined;
+  readonly families: readonly LogFamily[];
+  /** The reads of a family, which is opened when it is first asked for. */
+  of<R extends object>(family: ReadFamily<R>): R;
 }
 
-/** The name of a record that a draft changes. */
-export interface DraftedRecordName {
-  readonly family: DraftedFamily;
-  readonly id: string;
+/** Makes reads of the data of a store. */
+export type View = (databases: Databases, families: readonly LogFamily[]) => Reads;
+
+/**
+ * What a module keeps in the log: how changes become the state of records, and what it derives from
+ * them.
+ */
+export interface LogFamily {
+  /** By the names of their families in the log. */
+  readonly records?: Readonly<Partial<Record<Family, FamilyProjection<object>>>>;
+  /** What followers of the log wait for besides rows: names in the database `meta`. */
+  readonly watched?: readonly string[];
+  /** Derives more from changes that were put. Called in their write transaction. */
+  afterPut?(
+    this: void,
+    databases: Databases,
+    families: readonly LogFamily[],
+    changes: readonly Change[],
+  ): void;
+  /** Upgrades data of a former layout; called in a transaction whenever a folder is opened. */
+  upgrade?(this: void, databases: Databases, former: number, families: readonly LogFamily[]): void;
 }
 
-/** A record that a draft changes. */
-export interface DraftedRecord extends DraftedRecordName {
-  /** Seq of the draft's first change of it: live changes since then are conflicts. */
-  readonly first: number;
-  /** Why the draft cannot change the live record of today, as a sentence. */
-  readonly problem?: string;
+/** A family with reads of its own: the key of `Reads.of`. */
+export interface ReadFamily<R extends object> extends LogFamily {
+  /** `databases` and `reads` are those of a store, of a moment of it, or of a draft. */
+  reads(databases: Databases, reads: Reads): R;
+}
+
+/** How the log keeps the records of a family: their state, and what it derives from that. */
+export interface FamilyProjection<S extends object> {
+  /** The current state of the record that a change concerns. */
+  stored(reads: Reads, id: string): S | undefined;
+  /** The state right after a change; only of a family that can be reverted. */
+  at?(reads: Reads, id: string, seq: number): S | undefined;
+  /** Applies a change; of a family that can be reverted, only an insert or edit. */
+  fold(this: void, before: S | undefined, change: Change): S | undefined;
+  /** The data with which a change that is no insert is logged; by default, its own. */
+  dataOf?(this: void, reads: Reads, draft: Draft, record: WrittenRecord<S>): JsonObject;
+  /** Plans the entries of a change. Throws a Failure if the change cannot be made. */
+  plan(planning: Planning, change: Change, transition: Transition<S>): void;
+}
+
+/** A record in the middle of a decision, with the rows that the decision has added to it. */
+export interface WrittenRecord<S extends object = object> {
+  readonly stored: S | undefined;
+  readonly written: readonly Change[];
+}
+
+/** What the changes of one decision share while they are planned. */
+export interface Planning {
+  readonly reads: Reads;
+  readonly entries: PlannedEntries;
+  readonly texts: DataTexts;
+  /** Whether another node has decided the changes, and found room for them. */
+  readonly isCopy: boolean;
+  /** What the changes of a family share. */
+  shared<P extends object>(plan: SharedPlan<P>): P;
+  /** Adds an event that follows the drafts. */
+  raise(event: EventFields): void;
+}
+
+/** What the changes of a family share within one decision: the key of `Planning.shared`. */
+export interface SharedPlan<P extends object> {
+  /** `carried` is what `finish` returned for the decision before, in the same transaction. */
+  begin(planning: Planning, carried: unknown): P;
+  finish?(state: P): unknown;
 }
 
 /**
@@ -379,29 +415,21 @@ export interface Decision<T> {
 }
 
 /** A change of a record, with the record before and after it. */
-export interface RecordChange<F extends RevertibleFamily> {
-  readonly change: Change & { readonly family: F };
+export interface RecordChange<S extends Placed = Placed> {
+  readonly change: Change;
   /** Undefined if the record did not exist. */
-  readonly before: StoredOf[F] | undefined;
+  readonly before: S | undefined;
   /** Undefined if the record no longer exists. */
-  readonly after: StoredOf[F] | undefined;
+  readonly after: S | undefined;
 }
 
-/** A change of a page rule. */
-export type RuleChange = RecordChange<'userinterface'>;
-
 /** A piece of the log, for its followers. */
-export interface FeedSlice<F extends RevertibleFamily> {
+export interface FeedSlice {
   /** The changes of the given families in it, in the order of seq. */
-  readonly changes: readonly OfEach<F>[];
+  readonly changes: readonly RecordChange[];
   /** The seq up to which the log was read; the next piece starts after it. */
   readonly upTo: number;
 }
-
-/** A change of one of several families; see its `change.family`. */
-export type OfEach<F extends RevertibleFamily> = F extends RevertibleFamily
-  ? RecordChange<F>
-  : never;
 
 /** The sizes of the store. */
 export interface StoreCounts {
@@ -503,28 +531,25 @@ export interface Store extends Reads {
    * or another process commits, with the changes of the given families. Empty if the signal aborts;
    * rejects with `unavailable` if the store is closed.
    */
-  changesAfter<F extends RevertibleFamily>(
-    families: readonly F[],
+  changesAfter(
+    families: readonly RevertibleFamily[],
     seq: number,
     signal: AbortSignal,
-  ): Promise<FeedSlice<F>>;
+  ): Promise<FeedSlice>;
   /**
    * Resolves once the log has a row after a seq, or the signal aborts: at once for rows of this
    * process, within `pollMs` for rows of others. Waits with the same `pollMs` share a timer.
    * Rejects as changesAfter does.
    */
   waitForRows(seq: number, signal: AbortSignal, pollMs?: number): Promise<void>;
-  /**
-   * The reads of an open draft: the state of today with its changes on top. A moment of the past
-   * has no draft: the reads of one do not know it.
-   */
-  inDraft(draft: DraftPlace): Reads;
+  /** Other reads of the same data than the store's own, such as those of a draft. */
+  view(view: View): Reads;
   /**
    * Runs a read that takes several turns of the event loop: all that it reads is of the state in
    * which the log is now. It waits for nothing but its turns. Rejects as `read` does, and with
    * `unavailable` if the store is closed.
    */
-  inSnapshot<T>(read: (reads: Reads) => Promise<T>, draft?: DraftPlace): Promise<T>;
+  inSnapshot<T>(read: (reads: Reads) => Promise<T>, view?: View): Promise<T>;
   /** A part of the data folder besides the log: see LogPart. */
   part<P extends object>(part: LogPart<P>): P;
   /** When each key was used last at this node. */

@@ -13,7 +13,8 @@ import { requireBoundOperation } from './bounds/operations.ts';
 import { isSessionToken } from './keys/authenticate.ts';
 import type { KeyRates } from './keys/key-rates.ts';
 import { vkCharactersMax } from './limits.ts';
-import type { AnyChange, Call, Operation, OperationResult, Packet } from './operation.ts';
+import type { RecordChange } from '../log/store.ts';
+import type { Call, Operation, OperationResult, Packet } from './operation.ts';
 import { requireKnownFields } from './problems.ts';
 
 /** Runs operations by name. */
@@ -33,7 +34,7 @@ export interface Execute {
    * Authorises the caller of an operation that streams again, and makes the packet of a change.
    * Throws `unauthenticated` or `forbidden`.
    */
-  packet(name: string, change: AnyChange, call: Call): Packet;
+  packet(name: string, change: RecordChange, call: Call): Packet;
   /**
    * Authorises a request that is no operation of the table, and counts it as one. With `draft`, it
    * will run `operation` in this draft. Throws `unauthenticated`, `forbidden` or `rate_limited`;

@@ -11,7 +11,7 @@ import {
   type RevertibleFamily,
   type ToolUse,
 } from '../log/change.ts';
-import type { FeedSlice, OfEach } from '../log/store.ts';
+import type { FeedSlice, RecordChange } from '../log/store.ts';
 
 /** A call of an operation, without its input fields. */
 export interface Call {
@@ -59,17 +59,14 @@ export interface ChangeStream {
     families: readonly RevertibleFamily[],
     seq: number,
     signal: AbortSignal,
-  ) => Promise<FeedSlice<RevertibleFamily>>;
+  ) => Promise<FeedSlice>;
   /** The family of its changes. */
   readonly family: RevertibleFamily;
   /** Whether a packet is sent for a change of its family. */
-  readonly matches: (change: AnyChange) => boolean;
+  readonly matches: (change: RecordChange) => boolean;
   /** Packets for what happens without a change, such as the time at which a page rule begins. */
   readonly others?: Feed;
 }
-
-/** A change of a record of any family. */
-export type AnyChange = OfEach<RevertibleFamily>;
 
 /** An envelope that follows the answer. */
 export interface Packet {
@@ -117,7 +114,7 @@ type Run<Input, Data = unknown> = (
 ) => Promise<OperationResult<Data>> | OperationResult<Data>;
 
 /** Makes the packet of a change that the stream of an operation matches. */
-type MakePacket = (change: AnyChange, call: Call) => Packet;
+type MakePacket = (change: RecordChange, call: Call) => Packet;
 
 /**
  * Reading operations answer to GET and POST, writing ones to POST only, streaming ones over the

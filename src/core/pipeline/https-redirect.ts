@@ -4,10 +4,15 @@ import { isRead, type RequestTarget } from '../http/request.ts';
 import { defaultPorts } from '../values/network/authority.ts';
 import { Failure } from '../values/failure.ts';
 import { servicePath } from '../values/path.ts';
-import { challengePath } from '../../modules/acme/challenge.ts';
 import type { Certificates } from '../server/tls/certificates.ts';
 import type { Arrived } from './exchange.ts';
+import type { Step } from './pipeline.ts';
 import type { Peer } from '../values/network/peer.ts';
+
+/**
+ * The path below which an ACME server fetches the answers to http-01 challenges (RFC 8555 §8.3).
+ */
+export const challengePath = '/.well-known/acme-challenge/';
 
 /** The site over TLS. */
 interface SecureSite {
@@ -17,6 +22,19 @@ interface SecureSite {
   readonly config: Config;
 }
 
+/** The step that redirects from http to https, as `[tls] http_redirect` says. */
+export function httpsStep(site: () => SecureSite | undefined): Step {
+  return {
+    at: 'https',
+    handle(request, next) {
+      const secure = site();
+      const elsewhere =
+        secure && request.sent && redirectToHttps(request.sent.exchange, request, secure);
+      return elsewhere ?? next(request);
+    },
+  };
+}
+
 /**
  * Makes the redirect to https, with path and query unchanged. Returns undefined for requests that
  * need none: those over TLS or over a unix socket, those that a trusted proxy got over https, ACME
@@ -24,7 +42,7 @@ interface SecureSite {
  * ACME. The request cannot choose a foreign host: a host without a certificate is redirected to the
  * main one, unless it may get one on demand. Throws `forbidden` if there is no main host.
  */
-export function redirectToHttps(
+function redirectToHttps(
   { head: { method, url }, peer }: Arrived,
   { path, origin }: RequestTarget,
   { certificates, port, config }: SecureSite,

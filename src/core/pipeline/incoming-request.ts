@@ -1,5 +1,4 @@
 import { clientIdentity } from '../../modules/access/client-authorities.ts';
-import { type ProxyClaims, identityFieldsOf } from '../../modules/visitors/visitor.ts';
 import { cgiName, withoutSpellings } from '../http/reading/fields.ts';
 import { type ValidatedRequest, parseRequest } from '../http/reading/target.ts';
 import type { FieldList } from '../http/reply.ts';
@@ -7,9 +6,35 @@ import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../values/failure.ts';
 import { type Caller, hasOwnKey, keyPrefix, sessionPrefix } from '../values/key.ts';
 import type { ClientIdentity } from '../values/network/networks.ts';
-import { type Peer, schemeOf, unknownAddress } from '../values/network/peer.ts';
+import { type ClientAddress, type Peer, schemeOf, unknownAddress } from '../values/network/peer.ts';
 import type { Arrived } from './exchange.ts';
-import type { Serving } from './serving.ts';
+import type { Config } from '../config/config.ts';
+
+/** The fields that only a trusted proxy may set; undefined for missing ones. */
+export interface ProxyClaims {
+  /** `[auth] user_header`. */
+  readonly user: string | undefined;
+  /** `[auth] roles_header`. */
+  readonly roles: string | undefined;
+  /** `[geo] country_header`. */
+  readonly country: string | undefined;
+  /** `[geo] region_header`. */
+  readonly region: string | undefined;
+  /** `[geo] city_header`. */
+  readonly city: string | undefined;
+}
+
+/** The parts of a request that describe its visitor. */
+export interface VisitorRequest {
+  /** Its target, whose origin decides which cookies count. */
+  readonly target?: { readonly origin: string } | undefined;
+  readonly address: ClientAddress;
+  readonly fields: Fields;
+  /** What a trusted proxy claims about the visitor. */
+  readonly claims: ProxyClaims;
+  /** As Visitor.certificate; undefined for a connection in the clear. */
+  readonly certificate?: (() => ClientIdentity | undefined) | undefined;
+}
 
 /** A validated request, with the claims of a trusted proxy about its client. */
 export interface IncomingRequest extends ValidatedRequest {
@@ -28,7 +53,10 @@ const noClaims: ProxyClaims = {
 
 /** Validates a request as parseRequest; throws `invalid` for one that must be refused. */
 export function acceptRequest(
-  { config, isOwnRequest }: Serving,
+  {
+    config,
+    isOwnRequest,
+  }: { readonly config: Config; readonly isOwnRequest: (via: string) => boolean },
   { head, peer: connected }: Arrived,
   known?: RequestTarget,
 ): IncomingRequest {
@@ -71,8 +99,17 @@ export function acceptRequest(
   return { ...validated, fields, claims, certificate };
 }
 
+/** The lower-case names of the fields that only a trusted proxy may set. */
+export function identityFieldsOf({ auth, geo }: Pick<Config, 'auth' | 'geo'>): readonly string[] {
+  const names = [
+    ...[auth.userHeader, auth.rolesHeader],
+    ...[geo.countryHeader, geo.regionHeader, geo.cityHeader],
+  ];
+  return names.filter((name) => name !== undefined);
+}
+
 /** Whether this server has sent the request, as its Via says (RFC 9110 §7.6.3). */
-function comesFromServer(fields: FieldList, isOwn: Serving['isOwnRequest']): boolean {
+function comesFromServer(fields: FieldList, isOwn: (via: string) => boolean): boolean {
   for (let at = 0; at < fields.length; at += 2) {
     const name = fields[at] ?? '';
     if (name.length === via.length && name.toLowerCase() === via) {
@@ -112,8 +149,18 @@ function withBearerKey(validated: ValidatedRequest): ValidatedRequest {
 /** What the keys of requests have been found to be: a request with a wrong key counts once. */
 const identified = new WeakMap<IncomingRequest, Caller | Failure>();
 
+/** What identifies callers by their API keys and sessions. */
+interface KeyCheck {
+  readonly authenticate: (
+    sent: Pick<IncomingRequest, 'address'> & {
+      readonly apikey: string | undefined;
+      readonly cookie?: string | undefined;
+    },
+  ) => Caller;
+}
+
 /** Identifies the caller by its API key; throws `unauthenticated` or `rate_limited`. */
-export function authenticateRequest(serving: Serving, incoming: IncomingRequest): Caller {
+export function authenticateRequest(serving: KeyCheck, incoming: IncomingRequest): Caller {
   const { fields, address } = incoming;
   // Most requests have no key, and a caller without one takes no time.
   if (fields.apikey === undefined) return serving.authenticate({ apikey: undefined, address });
@@ -138,21 +185,6 @@ function identify(authenticate: () => Caller): Caller | Failure {
 }
 
 /**
- * Counts a request for the rates of its path. Throws or rejects with `rate_limited` if one is used
- * up; without a promise if that is known at once.
- */
-export function countForRates(serving: Serving, incoming: IncomingRequest): void | Promise<void> {
-  const { rates, visitors } = serving;
-  if (rates === undefined) return undefined;
-  const { target, address, fields } = incoming;
-  return rates.count({
-    ...{ origin: target.origin, path: target.path, address, fields },
-    visitor: () => visitors.visitorOf(incoming),
-    keyId: () => (hasKey(incoming) ? callerOf(serving, incoming)?.keyId : undefined),
-  });
-}
-
-/**
  * Whether a request for content has a key of this server. The key of an application behind it in
  * the same field is no wrong one.
  */
@@ -161,7 +193,7 @@ export function hasKey({ fields: { apikey } }: Pick<IncomingRequest, 'fields'>):
 }
 
 /** Identifies a caller by its API key; undefined for a wrong one, which counts as wrong. */
-export function callerOf(serving: Serving, incoming: IncomingRequest): Caller | undefined {
+export function callerOf(serving: KeyCheck, incoming: IncomingRequest): Caller | undefined {
   try {
     return authenticateRequest(serving, incoming);
   } catch (thrown) {
@@ -189,7 +221,10 @@ export function withoutUser(incoming: IncomingRequest): IncomingRequest {
  * Returns the trailer fields of a request without those that only a trusted proxy may send, in any
  * spelling: a proxy sends them in the header.
  */
-export function trailersOf({ config }: Serving, trailers: FieldList): FieldList {
+export function trailersOf(
+  { config }: { readonly config: Config },
+  trailers: FieldList,
+): FieldList {
   return withoutSpellings(trailers, identityFieldsOf(config));
 }
 

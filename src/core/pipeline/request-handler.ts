@@ -21,6 +21,8 @@ import { withHsts } from './https-redirect.ts';
 interface HandlerParts extends ResponderParts {
   readonly serving: () => Serving;
   readonly monotonicMs: () => number;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
   readonly requestLog: RequestLog;
   /** Whether the next response of each connection is its last. */
   readonly isLast: () => boolean;

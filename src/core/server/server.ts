@@ -2,23 +2,16 @@ import { rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ListeningSocket, matchSockets } from '../../cli/serve/inherited-sockets.ts';
-import { answerChallenge } from '../../modules/acme/challenge.ts';
-import { SignedInWatch } from '../../modules/login/signed-in-watch.ts';
-import type { AccessLog } from '../../modules/logs/access-log.ts';
-import type { LiveAccess } from '../../modules/status/live-access.ts';
-import type { RequestVisits } from '../../modules/visits/request-visits.ts';
 import type { ListenAddress } from '../config/addresses.ts';
 import { createSharedLimits } from '../fair/shared-limits.ts';
-import type { Reply } from '../http/reply.ts';
-import type { Arrived, PreparableExchange, UpgradeRequest } from '../pipeline/exchange.ts';
-import { redirectToHttps } from '../pipeline/https-redirect.ts';
-import type { IncomingRequest } from '../pipeline/incoming-request.ts';
+import type { PreparableExchange, UpgradeRequest } from '../pipeline/exchange.ts';
 import { PreparedReplies } from '../pipeline/prepared.ts';
 import { RequestLog } from '../pipeline/record/request-log.ts';
 import { openMetrics } from '../pipeline/record/server-metrics.ts';
 import { RequestHandler } from '../pipeline/request-handler.ts';
 import type { ResponderParts } from '../pipeline/responder.ts';
 import type { Serving } from '../pipeline/serving.ts';
+import type { AccessLog, LiveEntries, VisitEntries } from '../report/access-entry.ts';
 import { type LimitLog, createLimitLog } from '../report/limit-log.ts';
 import type { Log } from '../report/log.ts';
 import { type CacheUse, joinedUse } from '../report/memory-use.ts';
@@ -51,10 +44,12 @@ interface ServerParts {
   readonly now: () => number;
   readonly log: Log;
   readonly access: AccessLog;
-  readonly liveAccess: LiveAccess;
+  readonly liveAccess: LiveEntries;
   readonly metrics: RequestMetrics;
+  /** Gets the port that plain HTTP is redirected to. */
+  readonly listensTls: (port: string) => void;
   /** Counts the requests of visitors. */
-  readonly visits: Pick<RequestVisits, 'add' | 'retentionMs'>;
+  readonly visits: VisitEntries;
   readonly newId: () => string;
   readonly monotonicMs: () => number;
   readonly tls: Pick<Tls, 'certificates' | 'acme'>;
@@ -116,13 +111,11 @@ class HttpServer implements Server {
   readonly #servers: Listener[] = [];
   readonly #prepared: PreparedReplies[] = [];
   readonly #sockets: Sockets;
-  readonly #signedIn: SignedInWatch;
   readonly #tunnels: Tunnels;
   readonly #handler: RequestHandler;
   readonly #upgrades: UpgradeHandler;
   readonly #connections: Connections;
   readonly #http2: Http2Connections;
-  /** The port that plain HTTP is redirected to; undefined where no listener has TLS. */
   #tlsPort: string | undefined;
   /** The unix sockets that the port has created. */
   #ownPaths: string[] = [];
@@ -131,7 +124,6 @@ class HttpServer implements Server {
   #draining = false;
 
   constructor(parts: ServerParts) {
-    this.#signedIn = new SignedInWatch(parts);
     const log = createLimitLog(parts);
     const limits: LimitLog = {
       passed: (limit, ...known) => {
@@ -146,10 +138,6 @@ class HttpServer implements Server {
       ...connectionLimits(() => parts.serving().config.server),
       limits,
       shared: createSharedLimits(),
-      signedIn: this.#signedIn,
-      earlyReply: (serving, incoming, asked) =>
-        answerChallenge(incoming.target, parts.tls.acme) ??
-        this.#redirect(serving, incoming, asked),
     };
     this.#tunnels = new Tunnels({ ...parts, limit: this.#parts.shared.tunnels });
     this.#http2 = new Http2Connections(this.#parts);
@@ -169,7 +157,6 @@ class HttpServer implements Server {
       handler: this.#handler,
       sockets: this.#sockets,
       tunnels: this.#tunnels,
-      signedIn: this.#signedIn,
       now: parts.now,
       isStopping,
     });
@@ -207,7 +194,9 @@ class HttpServer implements Server {
     if (!isTls) return;
     // The default port comes before all others.
     const port = new URL(address).port || defaultPorts.https;
-    if (this.#tlsPort === undefined || port === defaultPorts.https) this.#tlsPort = port;
+    if (this.#tlsPort !== undefined && port !== defaultPorts.https) return;
+    this.#tlsPort = port;
+    this.#parts.listensTls(port);
   }
 
   metrics(): readonly Metric[] {
@@ -273,12 +262,6 @@ class HttpServer implements Server {
     this.#http2.destroyAll();
     this.#connections.destroyAll();
     await Promise.all(closed);
-    this.#signedIn.stop();
     return { cut: cut + cutSockets };
-  }
-
-  #redirect({ config }: Serving, { target }: IncomingRequest, asked: Arrived): Reply | undefined {
-    const { certificates } = this.#parts.tls;
-    return redirectToHttps(asked, target, { certificates, port: this.#tlsPort, config });
   }
 }

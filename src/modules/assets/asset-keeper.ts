@@ -1,3 +1,4 @@
+import { viewOfDraft } from '../drafts/log/draft-reads.ts';
 import { type Task, atIntervals } from '../../core/background/tasks.ts';
 import { eventLoop } from '../../core/fair/turns.ts';
 import type { SharedFiles } from '../../core/log/shared/shared-log.ts';
@@ -6,12 +7,12 @@ import type { Log } from '../../core/report/log.ts';
 import type { AssetFiles } from './asset-files.ts';
 import { type Asset, assetOf, assetTable } from './asset.ts';
 import { interruptedUploadMs, keepEveryMs } from './limits.ts';
+import { storedDrafts } from '../drafts/log/family.ts';
 
 const assetsAtOnce = 1_000;
 
 /** The part of a store that says which files are in use. */
-type AssetStore = Pick<Store, 'inDraft' | 'refresh' | 'shared'> &
-  Pick<Reads, 'rowsAfter' | 'draftsIn' | 'draftRecords'>;
+type AssetStore = Pick<Store, 'view' | 'refresh' | 'shared'> & Pick<Reads, 'rowsAfter' | 'of'>;
 
 /** The assets of the live site, and those that an open draft adds or changes. */
 export async function* assetsInUse(store: AssetStore): AsyncGenerator<Asset, void, undefined> {
@@ -23,9 +24,11 @@ export async function* assetsInUse(store: AssetStore): AsyncGenerator<Asset, voi
     yield* assets;
     after = next;
   }
-  for (const draft of [...store.draftsIn('open')]) {
-    const rows = [...store.draftRecords(draft)].filter(({ family }) => family === 'record');
-    const reads = store.inDraft(draft);
+  for (const draft of [...store.of(storedDrafts).draftsIn('open')]) {
+    const rows = [...store.of(storedDrafts).draftRecords(draft)].filter(
+      ({ family }) => family === 'record',
+    );
+    const reads = store.view(viewOfDraft(draft));
     for (const { id } of rows) {
       if (turns.isOver()) await turns.next();
       const stored = reads.row(id);

@@ -1,3 +1,5 @@
+import type { RecordChange } from '../../core/log/store.ts';
+import type { StoredRow } from '../tables/row.ts';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Task } from '../../core/background/tasks.ts';
 import type { SharedFiles } from '../../core/log/shared/shared-log.ts';
@@ -175,7 +177,7 @@ async function followAssets(
   well();
   while (!signal.aborted) {
     const slice = await store.changesAfter(['record'], seq, signal);
-    for (const { after } of slice.changes) {
+    for (const { after } of slice.changes as readonly RecordChange<StoredRow>[]) {
       const asset = after?.row.table === assetTable ? assetOf(after) : undefined;
       if (asset === undefined || here.has(asset.sha256)) continue;
       await missing.get(asset.sha256);

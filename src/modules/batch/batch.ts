@@ -141,10 +141,9 @@ export const batch = defineOperation({
   run:
     ({ store, site, batchInThread }: BatchParts) =>
     async ({ operations, dry = false }, call) => {
-      // Many megabytes become a text for the thread.
-      await turnsOf(call).next();
-      const request = requestOf(operations, dry, call);
-      const { report, seq } = await batchInThread(request);
+      const request = requestOf(dry, call);
+      const texts = await textsOf(operations, call);
+      const { report, seq } = await batchInThread({ ...request, operations: texts });
       store.refresh();
       const wroteHook = operations.some(({ a }) => a.startsWith('svc1.webhook.'));
       // After the answer, no delivery is sent as a hook was before.
@@ -161,8 +160,25 @@ export const batch = defineOperation({
     },
 });
 
-/** A batch as a thread gets it. Throws `unauthenticated` without a key, `invalid` for its vk. */
-function requestOf(operations: Json, dry: boolean, call: Call): BatchRequest {
+/**
+ * The JSON of operations, of many megabytes, for the thread: numbers that JavaScript would round
+ * stay as they were sent.
+ */
+async function textsOf(operations: readonly Json[], call: Call): Promise<string> {
+  const turns = turnsOf(call);
+  const texts: string[] = [];
+  for (const operation of operations) {
+    if (turns.isOver()) await turns.next();
+    texts.push(JSON.stringify(operation));
+  }
+  return `[${texts.join(',')}]`;
+}
+
+/**
+ * A batch as a thread gets it, without its operations. Throws `unauthenticated` without a key,
+ * `invalid` for its vk.
+ */
+function requestOf(dry: boolean, call: Call): Omit<BatchRequest, 'operations'> {
   const { caller, vk, origin, isStrict, via } = call;
   if (caller.keyId === undefined) {
     throw new Failure(
@@ -176,8 +192,6 @@ function requestOf(operations: Json, dry: boolean, call: Call): BatchRequest {
   }
   const { apikey: _apikey, ...sender } = caller;
   return {
-    // Numbers that JavaScript would round stay as they were sent.
-    operations: JSON.stringify(operations),
     by: caller.keyId,
     caller: sender,
     isStrict: isStrict === true,

@@ -53,18 +53,20 @@ interface Walked extends BreadcrumbStart {
 
 /**
  * What each branch of a breadcrumb answers, over all keys that it leads to: those of visitors whom
- * nobody describes, too. Branches with mistakes are never taken, and are not among them.
+ * nobody describes, too. Branches with mistakes are never taken, and are not among them. It ends
+ * with the first `outcomesMax`.
  */
 export function branchOutcomes(
   rules: RuleReader,
   start: BreadcrumbStart,
   visit: BreadcrumbVisit,
+  outcomesMax = breadcrumbOutcomesMax,
 ): readonly BranchOutcome[] {
   const outcomes: BranchOutcome[] = [];
   const walk = (at: Walked): void => {
     const breadcrumb = breadcrumbOf(at.stored);
     for (const branch of [...breadcrumb.when, breadcrumb.otherwise]) {
-      if (outcomes.length >= breadcrumbOutcomesMax) return;
+      if (outcomes.length >= outcomesMax) return;
       if (branch.problems.length > 0) continue;
       const name = at.name + branch.name;
       const conditions = [...at.conditions, conditionsOf(at, branch)];
@@ -120,11 +122,17 @@ function answered(
 
 /** The enginedata of a page that an engine renders, for each branch of its `when`. */
 interface RenderWhen {
-  readonly when: readonly Branch<JsonObject>[];
+  readonly when: readonly RenderBranch[];
   /** The default: the enginedata without `when`. */
-  readonly otherwise: Branch<JsonObject>;
+  readonly otherwise: RenderBranch;
   readonly dependencies: Dependencies;
 }
+
+/**
+ * A branch with its enginedata, which is merged for a visitor who gets it: all of them together may
+ * have a thousand times the size of the rule.
+ */
+type RenderBranch = Branch<() => JsonObject>;
 
 /**
  * The branches of `enginedata.when` of a rule that an engine renders, each merged over the rest
@@ -152,20 +160,33 @@ export function chooseRenderBranch(
   { when, otherwise }: RenderWhen,
   { rule }: StoredRule,
   visit: { readonly visitor: Visitor; readonly query: string },
-): Branch<JsonObject> {
+): RenderBranch {
   return chooseBranch(when, new EvaluationContext(rule.id, visit)) ?? otherwise;
 }
 
 function readWhen({ when: written, ...rest }: JsonObject): RenderWhen {
   const when = parseWhen(written, (branch, name) => {
     const { enginedata } = branch;
-    if (!isJsonObject(enginedata)) return { answer: rest, problems: [`${name}.enginedata`] };
-    return { answer: mergePatch(rest, enginedata), problems: [] };
+    const isRead = isJsonObject(enginedata);
+    const answer = isRead ? mergedWhenAsked(rest, enginedata) : () => rest;
+    return { answer, problems: isRead ? [] : [`${name}.enginedata`] };
   });
   return {
     when,
-    otherwise: { name: 'default', conditions: [], problems: [], answer: rest },
+    otherwise: { name: 'default', conditions: [], problems: [], answer: () => rest },
     dependencies: dependenciesOf(when),
+  };
+}
+
+/** The patched object, as long as anything else has it in memory. */
+function mergedWhenAsked(target: JsonObject, patch: JsonObject): () => JsonObject {
+  let known: WeakRef<JsonObject> | undefined;
+  return () => {
+    const before = known?.deref();
+    if (before !== undefined) return before;
+    const merged = mergePatch(target, patch);
+    known = new WeakRef(merged);
+    return merged;
   };
 }
 

@@ -7,10 +7,9 @@ import { table } from '../../cli/remote/client-command.ts';
 import type { Config } from '../../core/config/config.ts';
 import { holdsData } from '../../core/log/folder/data-folder.ts';
 import { claimFolder } from '../../core/log/folder/folder-claim.ts';
-import { openStore } from '../../core/log/open.ts';
 import type { Store } from '../../core/log/store.ts';
 import { silentLog } from '../../core/report/log.ts';
-import { newId, now } from '../../core/values/clock.ts';
+import { now } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { durationMs, durationText } from '../../core/values/units.ts';
 import type { HostState } from '../acme/acme-store.ts';
@@ -169,7 +168,7 @@ async function moveCertificates(
 
 /** Resolves to the id of the log of a folder, which is created if it has none. */
 async function logOf(folder: string): Promise<string> {
-  const store = await openStore({ folder, now, newId });
+  const store = await openData(folder);
   try {
     const { id, follows } = store.part(rowLogPart).identity();
     if (follows === undefined) return id;

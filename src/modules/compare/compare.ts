@@ -1,3 +1,4 @@
+import { viewOfDraft } from '../drafts/log/draft-reads.ts';
 import type { WorkTurns } from '../../core/fair/turns.ts';
 import type { Location } from '../../core/http/visitor.ts';
 import type { Store } from '../../core/log/store.ts';
@@ -203,7 +204,10 @@ export const compareDraft = defineOperation({
     const turns = turnsOf(call);
     await turns.next();
     const digest = isFirst
-      ? await store.inSnapshot((inDraft) => digestInTurns(inDraft, draft, turns), draft)
+      ? await store.inSnapshot(
+          (inDraft) => digestInTurns(inDraft, draft, turns),
+          viewOfDraft(draft),
+        )
       : undefined;
     const { sites, asker } = await comparison(parts, draft, { v, call, turns });
     const { questions, next, total } = await questionsOf(parts, { v, draft, sites, asker });
@@ -241,7 +245,7 @@ async function comparison(
   const sites = {
     live: comparedSite(shown(parts), { reads: store, rows: parts.rowsFor(call), caller, timeMs }),
     draft: comparedSite(shown(ofDraft), {
-      ...{ reads: store.inDraft(draft), rows: ofDraft.rowsFor(call), caller, timeMs },
+      ...{ reads: store.view(viewOfDraft(draft)), rows: ofDraft.rowsFor(call), caller, timeMs },
     }),
   };
   return { sites, asker: { visitor, call, signal: call.signal(), turns } };
@@ -274,6 +278,6 @@ function questionsOf(
   }
   return parts.store.inSnapshot(
     (inDraft) => ruleQuestions(inDraft, { ...asked, draft, turns }, place),
-    draft,
+    viewOfDraft(draft),
   );
 }

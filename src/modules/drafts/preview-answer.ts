@@ -15,7 +15,7 @@ import type { DraftSite, Serving } from '../../core/pipeline/serving.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { MIB } from '../../core/values/units.ts';
 import { isWideField } from '../rules/bounds/wide-settings.ts';
-import { previewCookie } from './draft.ts';
+import { previewCookie } from '../../core/http/preview-cookie.ts';
 
 /** Bytes of an HTML page that gets the bar of a preview. */
 const previewBytesMax = 16 * MIB;
@@ -120,21 +120,32 @@ function ownPath(query: string): string | undefined {
 }
 
 /**
- * What only a page that runs scripts asks for (Fetch, request destination): code, and with the
- * empty one whatever a script fetches, which it may run or put into its page.
+ * What a page shows without a script (Fetch, request destination). Anything else may be code, or
+ * what a script fetches and puts into its page.
  */
-const ofScripts: ReadonlySet<string> = new Set([
-  ...['script', 'worker', 'sharedworker', 'serviceworker', 'audioworklet', 'paintworklet', 'xslt'],
-  ...['json', 'empty'],
+const shown: ReadonlySet<string> = new Set([
+  ...['document', 'iframe', 'frame', 'embed', 'object', 'image', 'audio', 'video'],
+  ...['track', 'font', 'style'],
 ]);
 
 /**
- * Whether a script asks, while the preview has pages of others than designers. These run no
+ * Whether a script may ask, while the preview has pages of others than designers. These run no
  * scripts: it is a page of the live site that asks, in another tab, or a worker of it, so it gets
  * what the live site has.
  */
 export function isOfLivePage({ isTrusted }: Pick<DraftSite, 'isTrusted'>, fields: Fields): boolean {
-  return !isTrusted && ofScripts.has(fields['sec-fetch-dest'] ?? '');
+  if (isTrusted) return false;
+  const destination = fields['sec-fetch-dest'];
+  return destination === undefined ? !isShownByAccept(fields) : !shown.has(destination);
+}
+
+/**
+ * Whether a browser asks for a page, a picture or a style sheet, if it sends no Sec-Fetch-Dest: an
+ * older one, or any for an http URL. Only when it opens a page, it sends Upgrade-Insecure-Requests;
+ * scripts and what these fetch accept anything.
+ */
+function isShownByAccept({ accept = '', 'upgrade-insecure-requests': opens }: Fields): boolean {
+  return opens === '1' ? accept.startsWith('text/html') : /^(?:image\/|text\/css)/.test(accept);
 }
 
 /** Fields with which a client might get less than the whole page, or a coding of it. */

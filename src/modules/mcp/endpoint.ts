@@ -4,8 +4,14 @@ import { isLoopback, namesOrigin } from '../../core/config/config.ts';
 import type { Allocation, SharedLimit } from '../../core/fair/shared-limit.ts';
 import { pageFields } from '../../core/http/content/page.ts';
 import { type FieldList, type Reply, noBody } from '../../core/http/reply.ts';
-import { parseInput, requireParsable } from '../../core/operations/http/envelope.ts';
+import {
+  isLongJson,
+  parseInput,
+  parseInputInTurns,
+  requireParsable,
+} from '../../core/operations/http/envelope.ts';
 import { readBodyBytesMax } from '../../core/operations/limits.ts';
+import { turnsOf } from '../../core/operations/turns.ts';
 import { readBody, requirePlain } from '../../core/pipeline/body.ts';
 import type { Exchange } from '../../core/pipeline/exchange.ts';
 import type { IncomingRequest } from '../../core/pipeline/incoming-request.ts';
@@ -145,7 +151,7 @@ function reachOf(query: string): Reach {
 
 /** Reads a message, which may be as long as the operations that the caller may call. */
 async function readMessage(
-  { exchange: { body }, incoming: { fields } }: EndpointRequest,
+  { exchange: { body }, incoming: { fields }, signal }: EndpointRequest,
   held: Allocation,
   caller: Caller,
 ): Promise<unknown> {
@@ -155,7 +161,9 @@ async function readMessage(
   const bytes = await readBody({ body, fields }, bytesMax, held);
   const outline = outlineJson(bytes, []);
   requireParsable(outline, effect);
-  const sent = parseInput(bytes.toString(), outline);
+  const sent = isLongJson(bytes)
+    ? await parseInputInTurns(bytes, outline, turnsOf({ caller, signal }))
+    : parseInput(bytes.toString(), outline);
   if (isJsonObject(sent)) return sent;
   throw new Failure('invalid', 'Send one message of JSON-RPC at a time.');
 }

@@ -33,6 +33,13 @@ export interface CopyParts {
   readonly node: FollowingNode;
 }
 
+/** Copies rows in a thread, with a store of its own for the folder; ends when the signal aborts. */
+export type CopyInThread = (
+  parts: Pick<CopyParts, 'central' | 'node'>,
+  folder: string,
+  signal: AbortSignal,
+) => Promise<void>;
+
 /** The log of the centre, at the moment of an answer. */
 interface LogEnd {
   readonly log: string;

@@ -4,8 +4,7 @@ import { retryUntilAborted } from '../../core/background/retry-loop.ts';
 import type { Store } from '../../core/log/store.ts';
 import type { Log } from '../../core/report/log.ts';
 import { Failure, stoppingFailure } from '../../core/values/failure.ts';
-import { type CopyParts, copyMissing, readCentralEnd } from './copy-rows.ts';
-import { copyInThread } from './copy-thread.ts';
+import { type CopyInThread, type CopyParts, copyMissing, readCentralEnd } from './copy-rows.ts';
 import { centralRetry } from './limits.ts';
 import { completeMark, copyFolder } from './log/carry-over.ts';
 import { rowLogPart } from './log/open-row-log.ts';
@@ -13,6 +12,7 @@ import { rowLogPart } from './log/open-row-log.ts';
 interface FolderParts extends Omit<CopyParts, 'store'> {
   readonly log: Log;
   readonly openStore: (folder: string) => Promise<Store>;
+  readonly copyInThread: CopyInThread;
 }
 
 /**
@@ -54,7 +54,7 @@ export async function copyAgain(
       await store.part(rowLogPart).follow({ id, generation }, parts.central.client.url);
       await copyMissing({ ...parts, store }, signal, {
         min: 1,
-        copy: () => copyInThread(parts, folder, signal),
+        copy: () => parts.copyInThread(parts, folder, signal),
       });
       if (!signal.aborted) await store.part(rowLogPart).complete();
     } catch (error) {

@@ -6,8 +6,7 @@ import type { Log } from '../../core/report/log.ts';
 import { newId } from '../../core/values/clock.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
-import { type CopyParts, followProtocol } from './copy-rows.ts';
-import { copyInThread } from './copy-thread.ts';
+import { type CopyInThread, type CopyParts, followProtocol } from './copy-rows.ts';
 import { copyAgain } from './copy.ts';
 import { Follower } from './follower.ts';
 import { centralRetry, reportMs } from './limits.ts';
@@ -16,6 +15,7 @@ import { deliveriesPart } from '../webhooks/log/delivery-log.ts';
 import { nodesPart } from './log/node-states.ts';
 import { outboxPart } from './log/outbox-entries.ts';
 import { rowLogPart } from './log/open-row-log.ts';
+import { storedHooks } from '../webhooks/log/family.ts';
 
 /** The most hooks with a queue in the report of a node. */
 const reportedQueuesMax = 200;
@@ -26,6 +26,7 @@ interface NodeServiceParts extends CopyParts {
   /** The data folder. */
   readonly folder: string;
   readonly openStore: (folder: string) => Promise<Store>;
+  readonly copyInThread: CopyInThread;
   readonly version: string;
   readonly emit: Emit;
   /** Milliseconds since 1970. */
@@ -52,7 +53,7 @@ export class NodeService {
     this.#parts = parts;
     this.#follower = new Follower({
       ...parts,
-      copy: (signal) => copyInThread(parts, parts.folder, signal),
+      copy: (signal) => parts.copyInThread(parts, parts.folder, signal),
       changed: () => {
         this.#needsSecrets = true;
         this.#hurry.abort();
@@ -187,7 +188,7 @@ export class NodeService {
 function queueStates(store: Store): JsonObject {
   const deliveries = store.part(deliveriesPart);
   const states: [string, JsonObject][] = [];
-  for (const { hook, insertedSeq } of store.hooksAfter('')) {
+  for (const { hook, insertedSeq } of store.of(storedHooks).hooksAfter('')) {
     const newest = deliveries.newest(insertedSeq);
     if (newest === 0) continue;
     const [last] = deliveries.attempts(insertedSeq, undefined);

@@ -319,7 +319,7 @@ async function enginedataFor(
   const { dependencies } = renderWhen;
   if (dependencies.needs !== undefined) await visitor.prepare(dependencies.needs);
   const { answer } = chooseRenderBranch(renderWhen, stored, { visitor, query });
-  return { enginedata: answer, dependencies };
+  return { enginedata: answer(), dependencies };
 }
 
 const digests = new WeakMap<JsonObject, string>();

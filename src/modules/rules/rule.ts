@@ -1,3 +1,5 @@
+import type { Change } from '../../core/log/change.ts';
+import { recordAfter } from '../../core/log/write/fold.ts';
 import { unknownSection } from '../../core/pipeline/place-access.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { breadcrumbKeyCharactersMax } from '../../core/values/limits.ts';
@@ -232,3 +234,13 @@ export function isBreadcrumbKey(text: string): boolean {
 }
 
 const targetCharactersMax = 4_096;
+
+/**
+ * Applies an insert or edit to a page rule: an insert holds all fields, an edit is merged into
+ * them. Throws for a change that cannot follow, which is a bug.
+ */
+export function foldRule(before: StoredRule | undefined, change: Change): StoredRule {
+  const rule = recordAfter(before?.rule, change, ['origin', 'path', 'kind']);
+  const { seq } = change;
+  return { rule: rule as unknown as Rule, seq, insertedSeq: before?.insertedSeq ?? seq };
+}

@@ -1,3 +1,5 @@
+import type { Change } from '../../core/log/change.ts';
+import { recordAfter } from '../../core/log/write/fold.ts';
 import { compareNumbers, type ExactNumber } from '../../core/values/json/exact-number.ts';
 import { isNumber, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { instantText } from '../../core/values/time.ts';
@@ -68,4 +70,11 @@ export function rankOf(value: Scalar): number {
 /** A field of a row or an input by a name that a table has chosen: `constructor` is one, too. */
 export function fieldOf(fields: JsonObject | Row, name: string): Json | undefined {
   return Object.hasOwn(fields, name) ? fields[name] : undefined;
+}
+
+/** Applies an insert or edit to a row of a table, as for a page rule. */
+export function foldRow(before: StoredRow | undefined, change: Change): StoredRow {
+  const row = recordAfter(before?.row, change, ['table']);
+  const { seq } = change;
+  return { row: row as unknown as Row, seq, insertedSeq: before?.insertedSeq ?? seq };
 }

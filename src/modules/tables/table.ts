@@ -1,3 +1,5 @@
+import type { Change } from '../../core/log/change.ts';
+import { recordAfter } from '../../core/log/write/fold.ts';
 import { isJsonObject, type Json, type JsonObject } from '../../core/values/json/json.ts';
 import { referenced } from './schema-check.ts';
 
@@ -117,4 +119,12 @@ export function tableNameMistake(name: string): string | undefined {
   }
   if (!reservedNames.includes(name)) return undefined;
   return `${name} is a family of Waymark's own records: choose another name`;
+}
+
+/** Applies an insert or edit to a table, as for a page rule. */
+export function foldTable(before: StoredTable | undefined, change: Change): StoredTable {
+  const table = recordAfter(before?.table, change, ['name']);
+  const { seq } = change;
+  const stored = { table: table as unknown as TableDefinition, seq };
+  return { ...stored, insertedSeq: before?.insertedSeq ?? seq };
 }

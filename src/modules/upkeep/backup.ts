@@ -5,7 +5,6 @@ import { basename, dirname, join } from 'node:path';
 import { Failure } from '../../core/values/failure.ts';
 import { openDatabases, openEnvironment, type Databases } from '../../core/log/databases.ts';
 import { transactSync } from '../../core/log/environment.ts';
-import { createReads } from '../../core/log/reads.ts';
 import { removeMember } from '../../core/log/shared/shared-place.ts';
 import {
   assetFolder,
@@ -175,12 +174,11 @@ async function requireSound(folder: string, signal = new AbortController().signa
 async function completeCopy(folder: string): Promise<number> {
   const environment = openEnvironment(folder);
   try {
-    const databases = transactSync(environment, () => {
-      const opened = openDatabases(environment);
-      removeMember(opened);
-      return opened;
+    return transactSync(environment, () => {
+      const copied = openDatabases(environment);
+      removeMember(copied);
+      return Number(copied.meta.get('seq') ?? 0);
     });
-    return createReads(databases).seq();
   } finally {
     await environment.close();
     const locks = [lockFile, openingLockFile, waitingLockFile];

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { newId, now } from '../../core/values/clock.ts';
 import { purgeSecrets } from './purge.ts';
 import { writeLine, UsageError, type DefineCommand, type Terminal } from '../../cli/command.ts';
-import { requireData } from '../../cli/open-data.ts';
+import { openData, requireData } from '../../cli/open-data.ts';
 import { configOption, jsonOption, requireConfig } from '../../cli/options.ts';
 
 interface PurgeOptions {
@@ -53,6 +53,7 @@ async function purge(options: PurgeOptions, terminal: Terminal): Promise<void> {
   await requireData(folder);
   const { rows, seq } = await purgeSecrets({
     ...{ folder, now, newId, dryRun, by: 'waymark purge-secret' },
+    openStore: openData,
     selects: (id) => all || ids.has(id),
   });
   if (json) writeLine(terminal.out, JSON.stringify({ folder, rows, seq: seq ?? null }));

@@ -18,16 +18,17 @@ import { checkPages, newestTransaction } from '../../core/log/folder/page-check.
 import { purgedValue, replaceFormerSecrets } from '../../core/log/former-headers.ts';
 import { copyFailure } from '../../core/log/identity.ts';
 import { copyBatchEntries } from '../../core/log/limits.ts';
-import { openStore } from '../../core/log/open.ts';
 import { createReads } from '../../core/log/reads.ts';
 import { sharedFailure } from '../../core/log/shared/shared-place.ts';
-import type { Reads } from '../../core/log/store.ts';
+import type { LogFamily, Reads, Store } from '../../core/log/store.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { changeInDraft } from '../drafts/draft.ts';
 import { createDraftReads } from '../drafts/log/draft-reads.ts';
 import { rowLogPart } from '../nodes/log/open-row-log.ts';
 import { type HookSecret, hookOfSecret } from '../webhooks/hook.ts';
 import { syncPath } from './backup.ts';
+import { storedDrafts } from '../drafts/log/family.ts';
+import { storedHooks } from '../webhooks/log/family.ts';
 
 /** … and bytes of them. */
 const copyBatchBytes = 64 * 2 ** 20;
@@ -39,6 +40,7 @@ interface PurgeParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly newId: () => string;
+  readonly openStore: (folder: string) => Promise<Store>;
   /** The author of the purge in the log. */
   readonly by: string;
   /** Decides by id whether to purge a page rule or a hook. */
@@ -63,11 +65,12 @@ interface PurgeReport {
  * (docs/design/history.md#former-secrets).
  */
 export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
-  const { folder, selects, now, newId, dryRun } = parts;
+  const { folder, selects, now, openStore, dryRun } = parts;
   const claim = await claimFolder(folder, { pid: process.pid });
   try {
     // Refuses damaged and foreign data, and upgrades an older layout.
-    const store = await openStore({ folder, now, newId });
+    const store = await openStore(folder);
+    const { families } = store;
     const { follows } = store.part(rowLogPart).identity();
     const place = store.sharedPlace();
     await store.close();
@@ -77,7 +80,7 @@ export async function purgeSecrets(parts: PurgeParts): Promise<PurgeReport> {
     let draft: string | undefined;
     try {
       const databases = transactSync(environment, () => openDatabases(environment));
-      const purge = new Purge(databases, selects, now());
+      const purge = new Purge(databases, families, { selects, nowMs: now() });
       const rows = purge.rows();
       if (dryRun || rows.length === 0) return { rows, seq: undefined };
       const before = transactionIn(folder);
@@ -115,15 +118,21 @@ async function purgeFailure(folder: string, error: unknown): Promise<Failure> {
 /** The purged form of the rows and secrets of a data folder. */
 class Purge {
   readonly #databases: Databases;
+  readonly #families: readonly LogFamily[];
   readonly #reads: Reads;
   readonly #selects: (id: string) => boolean;
   readonly #nowMs: number;
   /** The new text of each changed row. */
   readonly #changed = new Map<number, string>();
 
-  constructor(databases: Databases, selects: (id: string) => boolean, nowMs: number) {
+  constructor(
+    databases: Databases,
+    families: readonly LogFamily[],
+    { selects, nowMs }: { readonly selects: (id: string) => boolean; readonly nowMs: number },
+  ) {
     this.#databases = databases;
-    this.#reads = createReads(databases);
+    this.#families = families;
+    this.#reads = createReads(databases, families);
     this.#selects = selects;
     this.#nowMs = nowMs;
   }
@@ -149,10 +158,10 @@ class Purge {
   #purged(change: Change): Change {
     const inside = changeInDraft(change);
     if (inside === undefined) return this.#purgedIn(change, this.#reads);
-    const draft = this.#reads.draft(inside.draft);
+    const draft = this.#reads.of(storedDrafts).draft(inside.draft);
     // An open draft shows its own values; those of one that has ended count only if they are live.
     const isOpen = draft?.state === 'open';
-    const reads = isOpen ? createDraftReads(this.#databases, draft) : this.#reads;
+    const reads = isOpen ? createDraftReads(this.#databases, this.#families, draft) : this.#reads;
     const purged = this.#purgedIn(inside.change, reads);
     if (purged === inside.change) return change;
     return { ...change, data: { ...change.data, data: purged.data } };
@@ -163,7 +172,7 @@ class Purge {
     const hookId = family === 'secret' ? hookOfSecret(id) : id;
     if (!this.#selects(hookId)) return change;
     if (family === 'userinterface') return withoutFormer(change, reads.rule(id)?.rule);
-    if (family === 'webhook') return withoutFormer(change, reads.hook(id)?.hook);
+    if (family === 'webhook') return withoutFormer(change, reads.of(storedHooks).hook(id)?.hook);
     if (family !== 'secret') return change;
     const kept = [purgedValue, ...this.#secretsInUse(hookId, reads)];
     if (kept.includes((data as unknown as HookSecret).secret)) return change;
@@ -172,7 +181,11 @@ class Purge {
 
   /** The newest secret, also of a deleted hook, because the deletion can be undone. */
   #secretsInUse(hookId: string, reads = this.#reads): readonly string[] {
-    const { secret, previous, until = '' } = reads.hookSecret(hookId) ?? { secret: '' };
+    const {
+      secret,
+      previous,
+      until = '',
+    } = reads.of(storedHooks).hookSecret(hookId) ?? { secret: '' };
     const isOver = !(Date.parse(until) > this.#nowMs);
     return previous === undefined || isOver ? [secret] : [secret, previous];
   }
@@ -271,10 +284,10 @@ function entryCount(database: { getStats(): object }): number {
 /** Adds a row to the log that records the purge. Resolves to its seq. */
 async function recordPurge(
   draft: string,
-  { now, newId, by }: PurgeParts,
+  { openStore, newId, by }: PurgeParts,
   rows: readonly number[],
 ): Promise<number> {
-  const store = await openStore({ folder: draft, now, newId });
+  const store = await openStore(draft);
   try {
     // Copies of the log on other nodes have the purged values, too: they copy it again.
     await store.part(rowLogPart).renew(newId());

@@ -28,12 +28,12 @@ interface Upkeep {
 
 /** Backups of a data folder, and its verification. */
 export const upkeep: LogPart<Upkeep> = {
-  open: ({ databases, folder, checkPages }) => ({
+  open: ({ databases, folder, checkPages, reads: { families } }) => ({
     backUp: (target, signal, copied) => backUp(databases, { folder, target, signal, copied }),
     async *verify(within = folder) {
       await checkPages();
       const { size: bytes } = await stat(join(folder, dataFile));
-      yield* verifyData(databases, { folder: within, bytes });
+      yield* verifyData(databases, families, { folder: within, bytes });
     },
   }),
 };

@@ -1,3 +1,4 @@
+import type { VisitorRequest } from '../../core/pipeline/incoming-request.ts';
 import type { Config } from '../../core/config/config.ts';
 import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
 import type { Fields } from '../../core/http/request.ts';
@@ -26,41 +27,6 @@ import {
   userRolesMax,
 } from './limits.ts';
 import { type TokenVerifier, createTokenService } from './tokens.ts';
-
-/** The parts of a request that describe its visitor. */
-interface VisitorRequest {
-  /** Its target, whose origin decides which cookies count. */
-  readonly target?: { readonly origin: string } | undefined;
-  readonly address: ClientAddress;
-  readonly fields: Fields;
-  /** What a trusted proxy claims about the visitor. */
-  readonly claims: ProxyClaims;
-  /** As Visitor.certificate; undefined for a connection in the clear. */
-  readonly certificate?: (() => ClientIdentity | undefined) | undefined;
-}
-
-/** The fields that only a trusted proxy may set; undefined for missing ones. */
-export interface ProxyClaims {
-  /** `[auth] user_header`. */
-  readonly user: string | undefined;
-  /** `[auth] roles_header`. */
-  readonly roles: string | undefined;
-  /** `[geo] country_header`. */
-  readonly country: string | undefined;
-  /** `[geo] region_header`. */
-  readonly region: string | undefined;
-  /** `[geo] city_header`. */
-  readonly city: string | undefined;
-}
-
-/** The lower-case names of the fields that only a trusted proxy may set. */
-export function identityFieldsOf({ auth, geo }: Pick<Config, 'auth' | 'geo'>): readonly string[] {
-  const names = [
-    ...[auth.userHeader, auth.rolesHeader],
-    ...[geo.countryHeader, geo.regionHeader, geo.cityHeader],
-  ];
-  return names.filter((name) => name !== undefined);
-}
 
 /** Describes visitors by their requests. */
 export interface Visitors {

@@ -1,3 +1,6 @@
+import { purgedValue } from '../../core/log/former-headers.ts';
+import type { Change } from '../../core/log/change.ts';
+import { recordAfter } from '../../core/log/write/fold.ts';
 import type { WaymarkEvent } from '../../core/log/events/event.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { matchesFilter } from './filter.ts';
@@ -214,4 +217,27 @@ export function hookHeaderMistake(name: string, value: string): string | undefin
   if (reserved.has(name.toLowerCase())) return 'Waymark sets this header field itself.';
   if (!content.test(value)) return 'The value must be one line of visible ASCII.';
   return undefined;
+}
+
+/** Applies an insert or edit to a hook, as for a page rule. */
+export function foldHook(before: StoredHook | undefined, change: Change): StoredHook {
+  const hook = recordAfter(before?.hook, change, ['url', 'method']);
+  const { seq } = change;
+  return { hook: hook as unknown as Hook, seq, insertedSeq: before?.insertedSeq ?? seq };
+}
+
+/**
+ * Applies a change of a hook's secret: the previous secret signs too until the given time, unless
+ * it was purged. Undefined if this node did not get the secret (docs/design/nodes.md).
+ */
+export function foldSecret(
+  before: HookSecret | undefined,
+  { data }: Change,
+): HookSecret | undefined {
+  if (data.secret === undefined) return undefined;
+  const { secret, until } = data as unknown as HookSecret;
+  if (before === undefined || until === undefined || before.secret === purgedValue) {
+    return { secret };
+  }
+  return { secret, previous: before.secret, until };
 }

@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -16,7 +17,7 @@ test('a process with a bug ends, also during a transaction, and leaves the data 
   const [[code, signal], err] = await Promise.all([once(child, 'close'), text(child.stderr)]);
   assert.deepEqual([code, signal], [null, 'SIGKILL']);
   assert.match(err, /Error: a bug\n {4}at /);
-  const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+  const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
   t.after(() => store.close());
   const decide = () => ({ drafts: [], answer: () => 'decided' });
   assert.equal(await store.commit('test', decide), 'decided');

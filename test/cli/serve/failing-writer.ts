@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 // A process with a bug: an exception, while a thread holds the write lock of a store.
 import { uuidv7 } from 'uuidv7';
 import { endOnBug } from '../../../src/cli/serve/end-at-once.ts';
@@ -5,7 +6,7 @@ import { openStore } from '../../../src/core/log/open.ts';
 
 const [folder = ''] = process.argv.slice(2);
 endOnBug();
-const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
 store.commit('test', () => ({ drafts: [], answer: () => undefined })).catch(() => undefined);
 // The thread begins the transaction, and waits for this one to decide.
 await Promise.resolve();

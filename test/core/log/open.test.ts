@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { mkdir, open as openFile, stat, symlink, truncate, writeFile } from 'node:fs/promises';
@@ -12,6 +13,8 @@ import { openStore } from '../../../src/core/log/open.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from './scratch.ts';
 import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
+import { storedDrafts } from '../../../src/modules/drafts/log/family.ts';
+import { storedHooks } from '../../../src/modules/webhooks/log/family.ts';
 
 async function foreignDatabase(folder: string, fill: (path: string) => Promise<void>) {
   await mkdir(folder);
@@ -190,7 +193,7 @@ suite('a data folder of Waymark', () => {
     const layoutChanged = (...versions: readonly number[]): void => {
       changes.push(versions);
     };
-    const parts = { folder, now: Date.now, newId: () => 'an id', layoutChanged };
+    const parts = { folder, families, now: Date.now, newId: () => 'an id', layoutChanged };
     await (await openStore(parts)).close();
     await (await openStore(parts)).close();
     assert.deepEqual(changes, [[4, schemaVersion]]);
@@ -239,7 +242,7 @@ suite('a data folder of Waymark', () => {
     await commit(first, inserted('moved', { path: '/moved', asset: 'a.png' }));
     const draft = { name: 'spring' };
     await commit(first, { family: 'draft', id: 'd', action: 'insert', data: draft });
-    const spring = first.draft('d');
+    const spring = first.of(storedDrafts).draft('d');
     assert.ok(spring);
     const drafted = draftStore(first, spring);
     await commit(drafted, edited('moved', { asset: 'b.png' }));
@@ -258,7 +261,7 @@ suite('a data folder of Waymark', () => {
 
     const second = await scratchStore(t, { folder });
     assert.deepEqual([...second.rulesOfAsset('a.png', 9)], ['kept', 'moved']);
-    const now = second.draft('d');
+    const now = second.of(storedDrafts).draft('d');
     assert.ok(now);
     const seen = draftStore(second, now);
     assert.deepEqual([...seen.rulesOfAsset('a.png', 9)], ['kept', 'new']);
@@ -279,7 +282,7 @@ suite('a data folder of Waymark', () => {
     await former.close();
     const second = await scratchStore(t, { folder });
     const ids = (state: 'open' | 'discarded', after?: string): readonly string[] =>
-      Array.from(second.draftsIn(state, after), ({ id }) => id);
+      Array.from(second.of(storedDrafts).draftsIn(state, after), ({ id }) => id);
     assert.deepEqual([ids('open'), ids('discarded')], [['d1', 'd3'], ['d2']]);
     assert.deepEqual(ids('open', 'd1'), ['d3']);
     for await (const { differences } of second.part(upkeep).verify())
@@ -303,7 +306,7 @@ suite('a data folder of Waymark', () => {
     const meta = former.openDB<string, string>({ name: 'meta', encoding: 'string' });
     await meta.put('schema', '5');
     await former.close();
-    const parts = { folder, now: Date.now, newId: () => 'an id', isInUse: true };
+    const parts = { folder, families, now: Date.now, newId: () => 'an id', isInUse: true };
     await assert.rejects(openStore(parts), {
       code: 'unavailable',
       message: /has the layout 5, and this version changes it .* stop the server, then start it/,
@@ -358,7 +361,10 @@ suite('a data folder of Waymark', () => {
     const data = { event: ['a.b'], url: 'https://x.example/', method: 'POST' };
     await commit(second, { family: 'webhook', id: 'h', action: 'insert', data });
     assert.deepEqual(
-      second.hooksFor('a.b').map(({ hook }) => hook.id),
+      second
+        .of(storedHooks)
+        .hooksFor('a.b')
+        .map(({ hook }) => hook.id),
       ['h'],
     );
   });

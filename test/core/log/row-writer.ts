@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { uuidv7 } from 'uuidv7';
 import type { Draft } from '../../../src/core/log/change.ts';
@@ -10,7 +11,7 @@ import { indexBuilder } from '../../../src/modules/tables/log/index-build.ts';
 // Argument: the folder. It prints `ready`, then seq and id of every acknowledged change of a row.
 
 const [folder = ''] = process.argv.slice(2);
-const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
 const never = new AbortController().signal;
 const tableId = await store.commit('writer', (reads) => {
   const id = reads.table('lamps')?.table.id ?? uuidv7();

@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import { spawn, type ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -41,7 +42,7 @@ function sharingIn(folder: string): Sharing {
 /** Opens the store of a folder; the caller closes it. */
 export function openIn(folder: string): Promise<Store> {
   const join = isShared ? joining(sharingIn(folder)) : undefined;
-  return openStore({ folder, now: Date.now, newId: uuidv7, join });
+  return openStore({ families, folder, now: Date.now, newId: uuidv7, join });
 }
 
 /** A store in a folder, by default a new one. Closed after the test. */
@@ -51,7 +52,7 @@ export async function scratchStore(
 ): Promise<Store> {
   const at = folder ?? (await temporaryFolder(t));
   const join = isShared ? joining(sharingIn(at)) : undefined;
-  const store = await openStore({ folder: at, now, newId: uuidv7, join });
+  const store = await openStore({ families, folder: at, now, newId: uuidv7, join });
   t.after(() => store.close());
   return store;
 }

@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import { uuidv7 } from 'uuidv7';
 import { failureFrom } from '../../../src/core/values/failure.ts';
 import { openStore } from '../../../src/core/log/open.ts';
@@ -8,7 +9,7 @@ import { edited, inserted } from './scratch.ts';
 // every acknowledged commit, and the code of a failure.
 
 const [folder = '', count = '0', contentLength = '10'] = process.argv.slice(2);
-const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
 let left = Number(count);
 process.stdout.write('ready\n');
 

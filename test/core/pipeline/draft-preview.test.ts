@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createServer } from 'node:http';
+import http, { createServer } from 'node:http';
 import { once } from 'node:events';
 import { test } from 'node:test';
 import { startSite, type TestSite } from '../../harness.ts';
@@ -190,7 +190,7 @@ const script = '<script>fetch("/stolen")</script>';
 
 /** The answer to a browser that previews. */
 function browse(site: TestSite, path: string, { cookie }: Preview, more: object = {}) {
-  const headers = { cookie, ...more };
+  const headers = { cookie, 'sec-fetch-dest': 'document', ...more };
   return fetch(site.url + path, { headers, redirect: 'manual' });
 }
 
@@ -274,7 +274,8 @@ test('a draft of a drafter gets no credentials, and no worker', async (t) => {
   const worker = { 'service-worker': 'script' };
   assert.equal((await browse(site, '/worker.js', preview, worker)).status, 404);
   // Another tab shows the live site: its scripts are no business of the draft.
-  for (const kind of ['script', 'worker', 'sharedworker', 'audioworklet', 'xslt']) {
+  const kinds = ['script', 'worker', 'sharedworker', 'audioworklet', 'xslt', 'manifest', 'new', ''];
+  for (const kind of kinds) {
     const asked = await browse(site, '/worker.js', preview, { 'sec-fetch-dest': kind });
     assert.equal(asked.status, 404, kind);
   }
@@ -309,6 +310,32 @@ test('a script of the live site gets nothing of a draft of a drafter', async (t)
   }
   // What the page of the preview itself loads.
   assert.deepEqual(await shown(urls.at(-1) ?? '', 'document'), [200, true]);
+});
+
+test('a browser without Sec-Fetch-Dest gets of such a draft what no script asks for', async (t) => {
+  const site = await siteWithDraft(t);
+  const drafter = await author(site, ['read', 'draft']);
+  await drafter.write({ path: '/part', contenttype: 'text/javascript', content: 'drafted' });
+  const { cookie } = await openPreview(site);
+  const opens = { 'upgrade-insecure-requests': '1' };
+  const html = 'text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8';
+  for (const [headers, status] of [
+    [{ accept: html, ...opens }, 200],
+    [{ accept: 'image/avif,image/webp,*/*;q=0.8' }, 200],
+    [{ accept: 'text/css,*/*;q=0.1' }, 200],
+    [{ accept: '*/*' }, 404],
+    // A script of the live site that fetches a part of a page (htmx, Turbo).
+    [{ accept: html }, 404],
+    [{ accept: '*/*', ...opens }, 404],
+    [{ accept: 'application/json' }, 404],
+    [{}, 404],
+  ] as const) {
+    // Node's own fetch sends more fields.
+    const asked = http.get(`${site.url}/part`, { agent: false, headers: { ...headers, cookie } });
+    const [answer] = (await once(asked, 'response')) as [http.IncomingMessage];
+    answer.resume();
+    assert.equal(answer.statusCode, status, JSON.stringify(headers));
+  }
 });
 
 test('a link that another site leads to asks first', async (t) => {

@@ -64,7 +64,7 @@ suite('the list of steps', () => {
     assert.throws(() => open(visit({ path: '/none' })), { code: 'not_found' });
     assert.deepEqual(
       passed,
-      ofContent.map((at) => `open ${at}`),
+      all.map((at) => `open ${at}`),
     );
   });
 

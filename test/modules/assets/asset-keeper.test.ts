@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -34,7 +35,7 @@ async function namesOf(site: TestSite): Promise<readonly string[]> {
 /** Opens the data of a site that has stopped, and a keeper with a retention of 30 days. */
 async function keeperOf(site: TestSite, nowMs: () => number) {
   const folder = join(site.folder, 'data');
-  const store = await openStore({ folder, now: nowMs, newId: () => 'x' });
+  const store = await openStore({ families, folder, now: nowMs, newId: () => 'x' });
   const files = new AssetFiles(folder);
   const parts = { files, store, now: nowMs, log: silentLog, retentionMs: () => 30 * dayMs };
   return { store, keep: () => keepAssets(parts, new AbortController().signal) };

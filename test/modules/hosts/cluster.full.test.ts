@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -34,9 +35,15 @@ async function startNode(t: Cleaning, log: MemoryLog): Promise<TestNode> {
     failed: () => undefined,
   });
   const [now, newId] = [Date.now, uuidv7];
-  const store = await openStore({ folder: join(folder, 'data'), now, newId, join: joinLog });
+  const store = await openStore({
+    families,
+    folder: join(folder, 'data'),
+    now,
+    newId,
+    join: joinLog,
+  });
   const dialler = createDialler(fetch);
-  const client = createHostClient({ dialler, connect: createConnector(fetch) });
+  const client = createHostClient({ dialler, connect: createConnector(fetch), via: 'test' });
   const tasks = testTasks();
   const parts = { store, newId, now, tasks, log: silentLog, client: () => client };
   const hosts = new TableHosts({ ...parts, keyFileOf: () => undefined });

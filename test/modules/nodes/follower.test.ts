@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
@@ -255,7 +256,13 @@ test('only a node that delivers a hook gets its secret', async (t) => {
   const hasSecret = async (site: typeof one): Promise<boolean> => {
     const { openStore } = await import('../../../src/core/log/open.ts');
     const folder = `${site.folder}/data`;
-    const store = await openStore({ folder, now: Date.now, newId: String, readOnly: true });
+    const store = await openStore({
+      families,
+      folder,
+      now: Date.now,
+      newId: String,
+      readOnly: true,
+    });
     const texts = Array.from({ length: seq }, (_, at) => JSON.stringify(store.change(at + 1)));
     await store.close();
     return texts.join('').includes(secret);

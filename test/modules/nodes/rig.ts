@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { setTimeout as delay } from 'node:timers/promises';
 import { openStore } from '../../../src/core/log/open.ts';
@@ -80,6 +81,7 @@ export async function eventually(check: () => Promise<void> | void): Promise<voi
 export async function stateOf(site: TestSite, seq: number): Promise<string> {
   // Only to read: a second writer of one process can wait for the first for ever.
   const store = await openStore({
+    families,
     folder: join(site.folder, 'data'),
     now: Date.now,
     newId: uuidv7,
@@ -117,7 +119,7 @@ export async function startFromIni(
 
 /** Gives a log another id, as a purge of secrets does. */
 export async function renewLog(folder: string): Promise<void> {
-  const store = await openStore({ folder, now: Date.now, newId: uuidv7 });
+  const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
   await store.part(rowLogPart).renew(uuidv7());
   await store.close();
 }

@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { openStore } from '../../../src/core/log/open.ts';
@@ -148,6 +149,7 @@ test('an export has tables and rows with all of their fields, and an import rest
   const site = await startSite(t);
   await importLines(site, [table, row({ sku: 'A', price: 'dear', pin: 's3cret' })]);
   const store = await openStore({
+    families,
     folder: `${site.folder}/data`,
     now: Date.now,
     newId: () => 'unused',

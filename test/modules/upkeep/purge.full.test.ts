@@ -1,3 +1,4 @@
+import { openData } from '../../../src/cli/open-data.ts';
 import assert from 'node:assert/strict';
 import { mkdir, readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -144,6 +145,7 @@ suite('waymark purge-secret', () => {
       now: () => Date.now() + 2 * dayMs,
       newId: () => 'one',
       by: 'test',
+      openStore: openData,
       selects: (id) => id === site.hook,
       dryRun: false,
     });
@@ -192,7 +194,14 @@ suite('waymark purge-secret', () => {
       if (line !== 'ready') written += 1;
       if (written === 100) break;
     }
-    const parts = { folder, now: Date.now, newId: () => 'one', by: 'test', dryRun: false };
+    const parts = {
+      folder,
+      now: Date.now,
+      newId: () => 'one',
+      by: 'test',
+      dryRun: false,
+      openStore: openData,
+    };
     await assert.rejects(purgeSecrets({ ...parts, selects: () => true }), {
       code: 'conflict',
       message: /another process has written to \S+ meanwhile: nothing was purged/,

@@ -1,3 +1,4 @@
+import { families } from '../../../src/families.ts';
 import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
@@ -18,6 +19,7 @@ import { createSecret } from '../../../src/modules/webhooks/sign.ts';
 import { testTasks } from '../../core/background/test-tasks.ts';
 import { commit } from '../../core/log/scratch.ts';
 import { deliveriesPart } from '../../../src/modules/webhooks/log/delivery-log.ts';
+import { storedHooks } from '../../../src/modules/webhooks/log/family.ts';
 
 /** Milliseconds. */
 export const hourMs = 3_600_000;
@@ -86,7 +88,7 @@ export async function startDeliverer(
     readonly tasks?: BackgroundTasks;
   },
 ): Promise<Rig & { readonly stop: () => Promise<void> }> {
-  const store = await openStore({ folder, now: () => clocks.nowMs, newId: uuidv7 });
+  const store = await openStore({ families, folder, now: () => clocks.nowMs, newId: uuidv7 });
   const sent: string[] = [];
   const waiting = new Set<() => void>();
   const signatures: number[] = [];
@@ -144,7 +146,7 @@ export async function startDeliverer(
       await store.part(deliveriesPart).waitUntilApplied(change?.seq ?? 0);
     },
   };
-  if (store.hooksStamp() === undefined) {
+  if (store.of(storedHooks).hooksStamp() === undefined) {
     const id = uuidv7();
     const data = { ...hookFields, ...hook } as unknown as JsonObject;
     const secret = createSecret((bytes) => Buffer.alloc(bytes, 7));
@@ -183,7 +185,7 @@ function hanging(signal: AbortSignal | undefined): Promise<AttemptResult> {
 
 /** The id of the hook of a rig. */
 export function firstHook(store: Store): string {
-  const [first = assert.fail()] = [...store.hooksAfter('')];
+  const [first = assert.fail()] = [...store.of(storedHooks).hooksAfter('')];
   return first.hook.id;
 }
 

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { viewOfDraft } from '../../../modules/drafts/log/draft-reads.ts';
 import type { AccessConfig, Config } from '../../../core/config/config.ts';
 import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
@@ -13,24 +13,18 @@ import { createAssetReader, writeAssetTable } from '../../../modules/assets/asse
 import { type IndexPages, createIndexPages } from '../../../modules/console/index-pages.ts';
 import { docs } from '../../../modules/docs/module.ts';
 import type { Disk } from '../../../modules/files/disk.ts';
-import {
-  type HeaderRule,
-  createResponseHeaders,
-  matchesPattern,
-  strictFields,
-} from '../../../modules/headers/response-headers.ts';
+import { matchesPattern } from '../../../modules/headers/response-headers.ts';
 import type { Login } from '../../../modules/login/login.ts';
 import { createAccessRules } from '../../../modules/logs/access-rules.ts';
 import { configuredProxies } from '../../../modules/proxy/configured-proxies.ts';
 import type { SourceDiallers } from '../../../modules/proxy/source-diallers.ts';
-import type { Rates } from '../../../modules/rates/rates.ts';
 import { configuredRedirects, mountRedirects } from '../../../modules/redirects/redirect-lists.ts';
 import { createRewriter } from '../../../modules/redirects/rewrite-step.ts';
 import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
 import { createGenericPages } from '../../../modules/rules/pages/generic-pages.ts';
-import { proxyId } from '../../../modules/rules/rule.ts';
 import type { AppContext, ContentContext } from './context.ts';
 import { type SourceAccess, composeFetch } from './transport.ts';
+import { storedDrafts } from '../../../modules/drafts/log/family.ts';
 
 /** What the site answers from, in its order, and the rules about who may see what. */
 export function composeSite(
@@ -39,13 +33,13 @@ export function composeSite(
   {
     disk,
     pageRows,
-    rates,
     login,
+    steps,
     ...sources
   }: {
     readonly disk: Disk;
     readonly pageRows: RowReader;
-    readonly rates: Rates | undefined;
+    readonly steps: SiteParts['steps'];
     readonly login: Login | undefined;
   } & SourceAccess,
 ): SiteParts {
@@ -59,17 +53,25 @@ export function composeSite(
   const fetch = composeFetch(config, context, sources);
   const proxies = configuredProxies(config.proxies);
   for (const proxy of proxies) sources.checks.watch(proxy);
-  const headerRules = headerRulesOf(config);
   const configured = {
-    ...{ proxies, headerRules },
+    ...{ proxies, steps },
     redirects: config.redirects.map(configuredRedirects),
     mountRedirects: config.disk.map(mountRedirects),
     rewriter: createRewriter(config.rewrites),
-    rates,
     access: composeAccess(config, context, { diallers: sources.diallers, login }),
   };
   const assets = { assets: createAssetReader(store), assetPages: content.assetPages };
-  return { rules, ...configured, ...assets, disk, stored, generic, rendered, pageRows, fetch };
+  return {
+    rules,
+    ...configured,
+    ...assets,
+    disk,
+    stored,
+    generic,
+    rendered,
+    pageRows,
+    fetch,
+  };
 }
 
 /** Who may see what. Password files are read at once, so that the log names their mistakes. */
@@ -122,44 +124,9 @@ function accessRules(config: Config): readonly AccessConfig[] {
   });
 }
 
-/** The changes of answers: those of mounts and proxies, then those for paths in their order. */
-function headerRulesOf({ disk, proxies, headers }: Config): readonly HeaderRule[] {
-  const ofMounts = disk.flatMap(({ name, headerBlocks }) =>
-    headerBlocks.map(({ line, origin, path, fields }) => {
-      const named = `line ${line} of headers_file of [disk.${name}]`;
-      const place = { name: named, origin, paths: [path], hasPlaceholders: true };
-      return { ...place, source: `disk:${name}`, fields };
-    }),
-  );
-  const ofProxies = proxies
-    .filter(({ headers: fields }) => fields.length > 0)
-    .map(({ name, headers: fields }) => {
-      const place = { name: `[proxy.${name}.headers]`, origin: '*', paths: ['/*'] };
-      return { ...place, source: proxyId(name), fields };
-    });
-  const ofPaths = headers.map(({ name, origin, path: paths, security, fields }) => {
-    const strict = security === undefined ? [] : strictFields;
-    const place = { name: `[headers.${name}]`, origin, paths, source: undefined };
-    return { ...place, fields: [...strict, ...fields] };
-  });
-  return [...ofMounts, ...ofProxies, ...ofPaths];
-}
-
-/** What changes the fields of answers, and the lines of the access log. */
-export function composeFieldsAndLines(
-  { log }: Config,
-  { headerRules }: { readonly headerRules: readonly HeaderRule[] },
-): Pick<Serving, 'responseHeaders' | 'accessRules'> {
-  const random = Math.random;
-  return {
-    responseHeaders: createResponseHeaders(headerRules, newNonce),
-    accessRules: createAccessRules(log, { matches: matchesPattern, random }),
-  };
-}
-
-/** A nonce with 128 random bits (CSP 3 §7.1). */
-function newNonce(): string {
-  return randomBytes(16).toString('base64');
+/** What changes the lines of the access log, or leaves them out. */
+export function composeAccessLines({ log }: Config): Serving['accessRules'] {
+  return createAccessRules(log, { matches: matchesPattern, random: Math.random });
 }
 
 /** The pages at the service's own addresses that lead to the others. */
@@ -193,8 +160,10 @@ export function composeUploads(
     },
     ...createAssetReader(store),
     inDraft(given) {
-      const draft = store.draftNamed(given) ?? store.draft(given);
-      return draft?.state === 'open' ? createAssetReader(store.inDraft(draft)) : undefined;
+      const draft = store.of(storedDrafts).draftNamed(given) ?? store.of(storedDrafts).draft(given);
+      return draft?.state === 'open'
+        ? createAssetReader(store.view(viewOfDraft(draft)))
+        : undefined;
     },
     prepareTable: () => writeAssetTable(store, newId),
   };

@@ -36,6 +36,8 @@ import type { OwnNames } from '../../../core/outbound/own-names.ts';
 import type { OpenModules } from '../../../core/loader.ts';
 import type { Emit } from '../../../core/log/events/emit.ts';
 import type { Store } from '../../../core/log/store.ts';
+import type { Tls } from '../../../core/server/tls/tls.ts';
+import type { SignedInWatch } from '../../../modules/login/signed-in-watch.ts';
 
 /** What lives as long as the process and does not depend on the configuration. */
 export interface AppContext {
@@ -52,6 +54,14 @@ export interface AppContext {
   readonly sources: SourceContext;
   readonly callers: CallerContext;
   readonly state: StateContext;
+  /** The listeners, once there are any. */
+  readonly port: {
+    readonly tls: () => Pick<Tls, 'certificates' | 'acme'> | undefined;
+    /** The port that plain HTTP is redirected to; undefined where no listener has TLS. */
+    readonly tlsPort: () => string | undefined;
+  };
+  /** The open answers that end when their visitors sign out. */
+  readonly signedIn: Pick<SignedInWatch, 'watch'>;
 }
 
 /** What pages and files are made of, and the memory of those that are made. */

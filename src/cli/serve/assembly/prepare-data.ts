@@ -1,3 +1,4 @@
+import { copyInThread } from '../copy-thread.ts';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { BackgroundTasks } from '../../../core/background/tasks.ts';
@@ -225,7 +226,7 @@ async function startNode(
   }
   const service = new NodeService({
     ...parts,
-    ...{ folder: data, openStore: openData, version, now, emit, tasks },
+    ...{ folder: data, openStore: openData, copyInThread, version, now, emit, tasks },
   });
   service.start();
   return service;

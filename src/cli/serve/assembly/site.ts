@@ -1,5 +1,5 @@
 import type { ErrorPages } from '../../../core/pipeline/source.ts';
-import { type Pipeline, createPipeline } from '../../../core/pipeline/pipeline.ts';
+import { type Pipeline, type Step, createPipeline } from '../../../core/pipeline/pipeline.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { AccessGuard } from '../../../modules/access/access-guard.ts';
 import { createPlaceAccess } from '../../../modules/access/place-access.ts';
@@ -13,12 +13,8 @@ import { createBreadcrumbVisits } from '../../../modules/breadcrumbs/key-visits.
 import type { CountVisit } from '../../../modules/breadcrumbs/visit-counter.ts';
 import type { Disk } from '../../../modules/files/disk.ts';
 import { diskStep, fallbackStep, hasFile } from '../../../modules/files/steps.ts';
-import { fieldsStep } from '../../../modules/headers/step.ts';
-import type { HeaderRule } from '../../../modules/headers/response-headers.ts';
 import { fetchStep } from '../../../modules/proxy/fetch-step.ts';
 import type { Fetcher } from '../../../modules/proxy/fetcher.ts';
-import type { Rates } from '../../../modules/rates/rates.ts';
-import { ratesStep } from '../../../modules/rates/step.ts';
 import type { MountRedirects, RedirectsOfSite } from '../../../modules/redirects/redirect-lists.ts';
 import { redirectSteps } from '../../../modules/redirects/redirect-step.ts';
 import { type Rewriter, rewriteStep } from '../../../modules/redirects/rewrite-step.ts';
@@ -49,12 +45,10 @@ export interface SiteParts {
   /** Those beside the files of mounts. */
   readonly mountRedirects: readonly MountRedirects[];
   readonly rewriter: Rewriter;
-  /** The changes of the fields of answers, for explain. */
-  readonly headerRules: readonly HeaderRule[];
   /** Decides who may have an answer; undefined without access rules. */
   readonly access: AccessGuard | undefined;
-  /** The rates of paths, for explanations; the server counts requests. */
-  readonly rates: Pick<Rates, 'explain'> | undefined;
+  /** The steps that do not depend on the page rules of a moment. */
+  readonly steps: readonly Step[];
   readonly stored: StoredPages;
   readonly assets: AssetReader;
   readonly assetPages: Pick<AssetPages, 'respondFor'>;
@@ -78,8 +72,8 @@ export function createSite(parts: SiteParts): Site {
   const access = createPlaceAccess(parts.access);
   const fetchedRules = withConfiguredRules(rules, parts.proxies);
   const pipeline = createPipeline((inside) => [
-    ...(parts.rates === undefined ? [] : [ratesStep(parts.rates)]),
     accessStep(parts.access),
+    ...parts.steps,
     ...redirectSteps({ ...parts, inside }),
     ...(parts.rewriter.isEmpty ? [] : [rewriteStep(parts.rewriter, inside)]),
     diskStep(disk),
@@ -98,7 +92,6 @@ export function createSite(parts: SiteParts): Site {
     }),
     fetchStep({ ...parts, rules: fetchedRules, access }),
     fallbackStep(disk),
-    ...(parts.headerRules.length === 0 ? [] : [fieldsStep(parts.headerRules)]),
     freshnessStep(rules),
   ]);
   return {

@@ -17,7 +17,7 @@ import {
   createSourceDiallers,
 } from '../../../modules/proxy/source-diallers.ts';
 import { SourceNames, createServiceLookup } from '../../../modules/proxy/source-names.ts';
-import { identityFieldsOf } from '../../../modules/visitors/visitor.ts';
+import { identityFieldsOf } from '../../../core/pipeline/incoming-request.ts';
 import type { AppContext } from './context.ts';
 
 /** Requests to other servers, and the checks of those. */

@@ -1,4 +1,3 @@
-import type { CarriedTables } from '../../../modules/tables/log/planned-rows.ts';
 import { spanned } from '../../report/trace.ts';
 import { Failure } from '../../values/failure.ts';
 import type { Databases } from '../databases.ts';
@@ -7,7 +6,7 @@ import { copyFailure, followsOf } from '../identity.ts';
 import { storedAt } from '../reads.ts';
 import { sharedFailure, sharedPlace } from '../shared/shared-place.ts';
 import type { Reads, Store } from '../store.ts';
-import { type WritePlan, planWrites } from './write-plan.ts';
+import { type CarriedPlans, type WritePlan, planWrites } from './write-plan.ts';
 import { putWrites } from './write-puts.ts';
 import type { BatchPosition, WriteQueue } from './write-queue.ts';
 
@@ -28,7 +27,7 @@ interface LogTail {
   readonly seq: number;
   /** The time at which the newest row was stored, in milliseconds since 1970. */
   readonly timeMs: number;
-  readonly tables: CarriedTables | undefined;
+  readonly carried: CarriedPlans | undefined;
 }
 
 /** Writes decisions to the log: that of this data folder, or one that several nodes share. */
@@ -75,8 +74,8 @@ export function createCommit(parts: CommitParts): Store['commit'] {
       const decided = time();
       const { drafts, answer, dtu_txn = decided } = decide(reads);
       const stamp = { ...given, txn: txn(), dtu_txn, dtu_stored: time() };
-      const { tables } = tail;
-      const order = { ...stamp, firstSeq: seq + 1, newEventId: newId, tables };
+      const { carried } = tail;
+      const order = { ...stamp, firstSeq: seq + 1, newEventId: newId, carried };
       const plan = planWrites(reads, drafts, order);
       return { plan, result: answer(plan.changes) };
     };
@@ -92,7 +91,7 @@ function tailOf(databases: Databases, reads: Reads): LogTail {
   const follows = followsOf(databases);
   if (follows !== undefined) throw copyFailure(follows);
   const seq = reads.seq();
-  return { seq, timeMs: Date.parse(storedAt(databases, seq) ?? '') || 0, tables: undefined };
+  return { seq, timeMs: Date.parse(storedAt(databases, seq) ?? '') || 0, carried: undefined };
 }
 
 /** Makes a function that formats times: many decisions fall into one millisecond. */
@@ -158,8 +157,8 @@ interface WrittenDecision {
 }
 
 /** Undefined after a decision without changes. */
-function tailAfter({ stamp, firstSeq, steps, tables }: WritePlan): LogTail | undefined {
+function tailAfter({ stamp, firstSeq, steps, carried }: WritePlan): LogTail | undefined {
   if (steps.length === 0) return undefined;
   const seq = firstSeq + steps.length - 1;
-  return { seq, timeMs: Date.parse(stamp.dtu_stored), tables };
+  return { seq, timeMs: Date.parse(stamp.dtu_stored), carried };
 }

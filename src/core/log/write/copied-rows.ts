@@ -35,10 +35,9 @@ export function putCopiedRows(
   reads: Reads,
   rows: readonly CopiedRow[],
 ): number {
-  const unlimited = unlimitedReads(reads);
   let bytes = 0;
   for (const ofTransaction of transactionsOf(rows)) {
-    bytes += putWrites(databases, planCopy(unlimited, ofTransaction));
+    bytes += putWrites(databases, planCopy(reads, ofTransaction));
   }
   return bytes;
 }
@@ -54,18 +53,13 @@ export function* transactionsOf(rows: readonly CopiedRow[]): Iterable<readonly C
   }
 }
 
-/** Reads for planCopy: the node that decided a transaction has found room for its rules. */
-export function unlimitedReads(reads: Reads): Reads {
-  return { ...reads, roomFailure: () => undefined };
-}
-
 /** Plans the writes of the rows of one transaction. Throws as planWrites does. */
 export function planCopy(reads: Reads, rows: readonly CopiedRow[]): WritePlan {
   const [first] = rows;
   if (first === undefined) throw new Error('a transaction has rows');
   const { seq: firstSeq, txn, by, via, dtu_txn, dtu_stored } = first.change;
   return planWrites(reads, draftsOf(rows), {
-    ...{ firstSeq, txn, by, dtu_txn, dtu_stored },
+    ...{ firstSeq, txn, by, dtu_txn, dtu_stored, isCopy: true },
     ...(via !== undefined && { via }),
   });
 }

@@ -1,14 +1,18 @@
 import { LRUCache } from 'lru-cache';
-import { newestEntry } from '../../../modules/nodes/log/outbox-entries.ts';
 import { eventLoop } from '../../fair/turns.ts';
 import { type CacheUse, cacheUse } from '../../report/memory-use.ts';
 import { stoppingFailure } from '../../values/failure.ts';
 import { MIB } from '../../values/units.ts';
-import { type Change, type Family, type RevertibleFamily, isRevertible } from '../change.ts';
+import {
+  type Change,
+  type Family,
+  type RevertibleFamily,
+  isRevertible,
+  type Placed,
+} from '../change.ts';
 import type { Databases } from '../databases.ts';
 import { historyKey, historyPrefix, storedJson } from '../encoding.ts';
-import type { FeedSlice, OfEach, Reads, RecordChange } from '../store.ts';
-import { type StoredOf, applyOf } from './fold.ts';
+import type { FeedSlice, Reads, RecordChange } from '../store.ts';
 
 /** How often the log is checked for changes by other processes while a reader waits for them. */
 const feedPollMs = 100;
@@ -20,14 +24,11 @@ const feedSliceCharactersMax = MIB;
 /** Characters of the latest changes and their records that are cached for further readers. */
 const feedRememberedCharactersMax = 64 * MIB;
 
-/** A change of any family. */
-type AnyChange = OfEach<RevertibleFamily>;
-
 /** A cached row of the log. */
 interface Remembered {
   readonly family: Family;
   /** Undefined if no follower has wanted changes of its family yet. */
-  readonly changed: AnyChange | undefined;
+  readonly changed: RecordChange | undefined;
   readonly characters: number;
 }
 
@@ -53,14 +54,16 @@ export class LogFeed {
   /** The timers of the polls, by their intervals: all waits of one interval share one. */
   readonly #polls = new Map<number, { readonly timer: NodeJS.Timeout; waiting: number }>();
   readonly #turns = eventLoop.turns('followers');
-  /** The outbox and the hooks, as they were at the last look. */
+  /** What followers wait for besides rows, as it was at the last look. */
+  readonly #watched: readonly string[];
   #state: string;
   #closed = false;
 
   constructor(databases: Databases, reads: Reads) {
     this.#databases = databases;
     this.#reads = reads;
-    this.#state = versionsOutsideLog(databases);
+    this.#watched = reads.families.flatMap(({ watched = [] }) => watched);
+    this.#state = this.#watchedState();
   }
 
   /** @inheritdoc Store.memory. */
@@ -69,16 +72,16 @@ export class LogFeed {
   }
 
   /** @inheritdoc Store.changesAfter. */
-  async next<F extends RevertibleFamily>(
-    families: readonly F[],
+  async next(
+    families: readonly RevertibleFamily[],
     after: number,
     signal: AbortSignal,
-  ): Promise<FeedSlice<F>> {
+  ): Promise<FeedSlice> {
     await this.#growth(after, signal, feedPollMs);
     await this.#turns.next();
     if (signal.aborted) return { changes: [], upTo: after };
     this.#requireOpen();
-    return this.#slice(new Set<Family>(families), after) as FeedSlice<F>;
+    return this.#slice(new Set<Family>(families), after);
   }
 
   /** @inheritdoc Store.waitForRows. */
@@ -103,10 +106,14 @@ export class LogFeed {
     if (this.#waiting.size === 0) return;
     const newest = this.#reads.seq();
     // Deliveries wait for these changes, too; others only look at the log again.
-    const state = versionsOutsideLog(this.#databases);
+    const state = this.#watchedState();
     const hasChanged = state !== this.#state;
     this.#state = state;
     for (const { after, resolve } of this.#waiting) if (hasChanged || after < newest) resolve();
+  }
+
+  #watchedState(): string {
+    return this.#watched.map((name) => this.#databases.meta.get(name)).join(' ');
   }
 
   /** Ends all waits and refuses further reads. */
@@ -163,8 +170,8 @@ export class LogFeed {
     }, ms).unref();
   }
 
-  #slice(families: ReadonlySet<Family>, after: number): FeedSlice<RevertibleFamily> {
-    const changes: AnyChange[] = [];
+  #slice(families: ReadonlySet<Family>, after: number): FeedSlice {
+    const changes: RecordChange[] = [];
     const end = Math.min(this.#reads.seq(), after + feedSliceRowsMax);
     let upTo = after;
     for (let characters = 0; upTo < end && characters < feedSliceCharactersMax;) {
@@ -186,25 +193,26 @@ export class LogFeed {
     const change = storedJson(text) as Change;
     const { family } = change;
     const isWanted = isRevertible(family) && families.has(family);
-    const changed = isWanted ? (this.#changed({ ...change, family }) as AnyChange) : undefined;
+    const changed = isWanted ? this.#changed(change) : undefined;
     const states = characterCount(changed?.before) + characterCount(changed?.after);
     const row = { family, changed, characters: text.length + states };
     this.#remembered.set(seq, row);
     return row;
   }
 
-  #changed<F extends RevertibleFamily>(change: RecordChange<F>['change']): RecordChange<F> {
-    const { family, id, seq, action } = change;
-    const at = (then: number) => storedAt[family](this.#reads, id, then);
+  #changed(change: Change): RecordChange {
+    const { id, seq, action } = change;
+    const family = this.#reads.projectionOf(change.family);
+    const at = (then: number) => family?.at?.(this.#reads, id, then) as Placed | undefined;
     const previous = this.#previousSeq(id, seq);
     // Each record is derived from the previous one: a fold of all rows for each change would take
     // quadratic time.
     const before =
       previous === undefined
         ? undefined
-        : ((this.#remembered.get(previous)?.changed?.after as StoredOf[F] | undefined) ??
-          at(previous));
-    const after = action === 'invalidate' ? at(seq) : applyOf(family)(before, change);
+        : (this.#remembered.get(previous)?.changed?.after ?? at(previous));
+    const after =
+      action === 'invalidate' ? at(seq) : (family?.fold(before, change) as Placed | undefined);
     return { change, before, after };
   }
 
@@ -218,27 +226,6 @@ export class LogFeed {
     return undefined;
   }
 }
-
-/**
- * The changes besides rows that can start deliveries: entries of the outbox, and secrets of hooks.
- */
-function versionsOutsideLog(databases: Databases): string {
-  return `${newestEntry(databases)} ${databases.meta.get('hooks')}`;
-}
-
-/** The state of a record right after a change. */
-const storedAt: {
-  readonly [F in RevertibleFamily]: (
-    reads: Reads,
-    id: string,
-    seq: number,
-  ) => StoredOf[F] | undefined;
-} = {
-  userinterface: (reads, id, seq) => reads.ruleAt(id, seq),
-  webhook: (reads, id, seq) => reads.hookAt(id, seq),
-  table: (reads, id, seq) => reads.tableAt(id, seq),
-  record: (reads, id, seq) => reads.rowAt(id, seq),
-};
 
 function characterCount(stored: object | undefined): number {
   return stored === undefined ? 0 : charactersOf(stored);

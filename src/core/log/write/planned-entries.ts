@@ -4,7 +4,6 @@ import type { Change } from '../change.ts';
 import { type Databases, putLast } from '../databases.ts';
 import { type IndexEntry, putIndexEntry, removeIndexEntry } from '../index-entries.ts';
 import { removeKeyUse } from '../key-uses.ts';
-import type { Reads } from '../store.ts';
 
 /** Characters of the rows of one decision whose texts are in memory until both copies are put. */
 const dataTextsCharactersMax = 16 * MIB;
@@ -185,32 +184,4 @@ export class DataTexts {
     const fields = `"id":${JSON.stringify(id)},${this.of(data).slice(1)}`;
     return `{"${name}":{${fields},"seq":${seq},"insertedSeq":${insertedSeq}}`;
   }
-}
-
-/** Counts the page rules that one decision adds to each place. */
-export class PlannedPlaces {
-  readonly #reads: Reads;
-  readonly #more = new Map<string, number>();
-
-  constructor(reads: Reads) {
-    this.#reads = reads;
-  }
-
-  /** Moves a rule to other places. Throws `too_large` if one of them has no room. */
-  move(from: readonly IndexEntry[], to: readonly IndexEntry[]): void {
-    const left = new Set(from.map(nameOf));
-    for (const place of to) {
-      const reached = nameOf(place);
-      if (left.delete(reached)) continue;
-      const planned = this.#more.get(reached) ?? 0;
-      const failure = this.#reads.roomFailure(place, planned);
-      if (failure !== undefined) throw failure;
-      this.#more.set(reached, planned + 1);
-    }
-    for (const one of left) this.#more.set(one, (this.#more.get(one) ?? 0) - 1);
-  }
-}
-
-function nameOf({ database, key }: IndexEntry): string {
-  return `${database} ${key.toString('latin1')}`;
 }

@@ -1,19 +1,16 @@
 import { isRevertible } from '../change.ts';
 import { putLast, type Databases } from '../databases.ts';
 import { historyKeyOf, keyOf } from '../encoding.ts';
-import { refreshDraftedRows, refreshDrafts } from '../../../modules/drafts/log/refresh-drafts.ts';
 import { packClaim } from '../claims.ts';
 import type { DataTexts } from './planned-entries.ts';
 import type { PlannedStep, WritePlan } from './write-plan.ts';
-
-export { refreshDraftedRows };
 
 /**
  * Puts a plan into the log and the projections. The caller runs it in a write transaction. Returns
  * an estimate of the bytes that it adds to the transaction.
  */
 export function putWrites(databases: Databases, plan: WritePlan): number {
-  const { stamp, firstSeq, steps } = plan;
+  const { stamp, firstSeq, steps, families } = plan;
   if (steps.length === 0) return 0;
   const newest = firstSeq + steps.length - 1;
   databases.txn.putSync(keyOf(stamp.txn), `${firstSeq} ${newest}`);
@@ -24,10 +21,8 @@ export function putWrites(databases: Databases, plan: WritePlan): number {
   putHistory(databases, plan);
   putClaims(databases, plan);
   plan.entries.write(databases);
-  refreshDrafts(
-    databases,
-    steps.map(({ change }) => change),
-  );
+  const changes = steps.map(({ change }) => change);
+  for (const { afterPut } of families) afterPut?.(databases, families, changes);
   return bytes;
 }
 

@@ -1,13 +1,15 @@
+import { type WorkTurns, inTurns } from '../../fair/turns.ts';
 import { type QueryParameter, parseQuery } from '../../http/query.ts';
 import { ndjsonType, parseMediaType } from '../../http/representation/mediatype.ts';
 import { formPairsMax, jsonValuesMax, readValuesMax } from '../../server/limits.ts';
 import { Failure } from '../../values/failure.ts';
-import { parseDistinct } from '../../values/json/parse.ts';
+import { parseJsonSteps } from '../../values/json/parse-steps.ts';
+import { parseDistinct, requireDistinct } from '../../values/json/parse.ts';
 import { type JsonOutline, outlineJson } from '../../values/json/json-outline.ts';
 import { type JsonObject, isJsonObject } from '../../values/json/json.ts';
 import { jsonDepthMax } from '../../values/limits.ts';
 import { nearestName } from '../../values/nearest.ts';
-import { shownNameCharactersMax } from '../limits.ts';
+import { readBodyBytesMax, shownNameCharactersMax } from '../limits.ts';
 import type { Effect, Operation } from '../operation.ts';
 import { unknownInput } from '../problems.ts';
 
@@ -90,6 +92,31 @@ export function envelopeFromBody(
   const outline = envelopeOutline(body);
   requireParsable(outline, effect);
   return envelopeFrom(parseInput(text, outline), a);
+}
+
+/** Whether a body or message is so long that its JSON is parsed in turns. */
+export function isLongJson(body: Buffer): boolean {
+  if (body.length <= readBodyBytesMax) return false;
+  let at = body.compare(byteOrderMark, 0, 3, 0, 3) === 0 ? byteOrderMark.length : 0;
+  while (blanks.includes(body[at] ?? 0)) at += 1;
+  return body[at] === openBrace || body[at] === openBracket;
+}
+
+const byteOrderMark = Buffer.from('\ufeff');
+/** The blanks of JSON (RFC 8259 §2). */
+const blanks = Buffer.from(' \t\n\r');
+const [openBrace, openBracket] = Buffer.from('{[');
+
+/** As envelopeFromBody, for JSON that isLongJson. */
+export async function envelopeInTurns(
+  { name, effect }: Pick<Operation, 'name' | 'effect'>,
+  body: Buffer,
+  turns: WorkTurns,
+): Promise<Envelope> {
+  await turns.next();
+  const outline = envelopeOutline(body);
+  requireParsable(outline, effect);
+  return envelopeFrom(await parseInputInTurns(body, outline, turns), name);
 }
 
 /** Whether a body is NDJSON for an input field of an operation. */
@@ -179,10 +206,34 @@ export function parseInput(text: string, outline: JsonOutline): unknown {
   try {
     return parseDistinct(text, outline);
   } catch (error) {
-    if (error instanceof Failure) throw error;
-    const reason = error instanceof Error ? error.message.slice(0, 120) : '';
-    throw new Failure('invalid', `The body is not JSON: ${reason}`);
+    throw notJson(error);
   }
+}
+
+/** As parseInput, for a long text in UTF-8. */
+export async function parseInputInTurns(
+  bytes: Buffer,
+  outline: JsonOutline,
+  turns: WorkTurns,
+): Promise<unknown> {
+  try {
+    const value = await inTurns(parseJsonSteps(bytes), turns);
+    await turns.next();
+    requireDistinct(value, outline, () => bytes.toString());
+    return value;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw code === 'ERR_ENCODING_INVALID_ENCODED_DATA' ? notUtf8() : notJson(error);
+  }
+}
+
+function notJson(error: unknown): unknown {
+  if (!(error instanceof SyntaxError)) return error;
+  return new Failure('invalid', `The body is not JSON: ${error.message.slice(0, 120)}`);
+}
+
+function notUtf8(): Failure {
+  return new Failure('invalid', 'The body is not UTF-8.');
 }
 
 function optionalText(field: string, value: unknown): string | undefined {
@@ -195,7 +246,7 @@ function utf8(body: Buffer): string {
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(body);
   } catch {
-    throw new Failure('invalid', 'The body is not UTF-8.');
+    throw notUtf8();
   }
 }
 

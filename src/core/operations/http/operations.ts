@@ -13,18 +13,21 @@ import { readBody, requirePlain } from '../../pipeline/body.ts';
 import type { Exchange } from '../../pipeline/exchange.ts';
 import type { DraftSite, Serving } from '../../pipeline/serving.ts';
 import { operationBodyBytesMax } from '../../server/limits.ts';
-import { Failure } from '../../values/failure.ts';
+import { type Cancellation, Failure } from '../../values/failure.ts';
 import { jsonBytes, jsonDigest } from '../../values/json/prepared-json.ts';
 import { type Caller, canWrite } from '../../values/key.ts';
 import { authorise } from '../execute.ts';
 import { readBodyBytesMax } from '../limits.ts';
 import type { Effect, Feed, Operation, OperationResult } from '../operation.ts';
+import { turnsOf } from '../turns.ts';
 import {
   type Envelope,
   envelopeFromBody,
   envelopeFromLines,
   envelopeFromQuery,
+  envelopeInTurns,
   isLinesBody,
+  isLongJson,
   requireNoQuery,
 } from './envelope.ts';
 import { countForPlace, createPageCount } from './operation-rates.ts';
@@ -104,7 +107,11 @@ async function answerHeld(
   requireMethod(operation, method);
   // A caller without the scope gets an answer before its body is read.
   authorise(operation, caller, { mayDraft: true });
-  const read = readEnvelope(operation, { exchange, fields, query: target.query }, { held, caller });
+  const read = readEnvelope(
+    operation,
+    { exchange, fields, query: target.query },
+    { held, caller, signal },
+  );
   const sent = read instanceof Promise ? await whole(read, serving, caller) : read;
   const { v, vk, qk, prefer, draft, isText } = sent;
   const { origin } = target;
@@ -132,7 +139,8 @@ async function answerHeld(
     if (operation.ndjson === undefined || typeof outcome.stream !== 'function') {
       throw websocketOnly(name);
     }
-    return linesReply(serving, outcome.stream, { linesOf: operation.ndjson, caller });
+    const reading = { linesOf: operation.ndjson, caller, signal: exchange.signal };
+    return linesReply(serving, outcome.stream, reading);
   }
   // A browser may open the answer as a page of this site.
   const isSandboxed = draft !== undefined || preview?.isTrusted === false;
@@ -176,7 +184,12 @@ function linesReply(
   {
     linesOf,
     caller,
-  }: { readonly linesOf: NonNullable<Operation['ndjson']>; readonly caller: Caller },
+    signal,
+  }: Pick<OperationRequest, 'caller'> & {
+    readonly linesOf: NonNullable<Operation['ndjson']>;
+    /** Aborts when the client closes its side: while nothing happens, no write tells that. */
+    readonly signal: Cancellation;
+  },
 ): Reply {
   const abort = new AbortController();
   const lines = async function* (): AsyncGenerator<string, void, undefined> {
@@ -199,7 +212,15 @@ function linesReply(
   const unwatch = callerEnds.watch(caller, (failure) => {
     stream.destroy(failure);
   });
-  stream.once('close', unwatch);
+  const leave = (): void => {
+    stream.destroy();
+  };
+  signal.addEventListener('abort', leave);
+  if (signal.aborted) leave();
+  stream.once('close', () => {
+    unwatch();
+    signal.removeEventListener('abort', leave);
+  });
   return {
     status: 200,
     fields: ['Content-Type', 'application/x-ndjson', 'Cache-Control', 'no-store', ...pageFields],
@@ -252,10 +273,15 @@ export function operationBytesMax(
 /** The parts of a request that its envelope is read from. */
 type Asked = Pick<OperationRequest, 'exchange' | 'fields'> & Pick<RequestTarget, 'query'>;
 
+/** Who reads it. */
+interface Reader extends Pick<OperationRequest, 'caller' | 'signal'> {
+  readonly held: Allocation;
+}
+
 function readEnvelope(
   operation: Operation,
   asked: Asked,
-  reader: { readonly held: Allocation; readonly caller: Caller },
+  reader: Reader,
 ): Envelope | Promise<Envelope> {
   if (asked.exchange.head.method === 'POST') return readPosted(operation, asked, reader);
   const { query } = asked;
@@ -266,14 +292,16 @@ function readEnvelope(
 async function readPosted(
   operation: Operation,
   { exchange: { body }, fields, query }: Asked,
-  { held, caller }: { readonly held: Allocation; readonly caller: Caller },
+  { held, caller, signal }: Reader,
 ): Promise<Envelope> {
   const { name } = operation;
   requirePlain(fields);
   const sent = await readBody({ body, fields }, operationBytesMax(operation, caller), held);
   const contentType = fields['content-type'];
   if (isLinesBody(operation, contentType)) return envelopeFromLines(operation, sent, query);
-  const envelope = envelopeFromBody(operation, sent, contentType);
+  const envelope = isLongJson(sent)
+    ? await envelopeInTurns(operation, sent, turnsOf({ caller, signal }))
+    : envelopeFromBody(operation, sent, contentType);
   if (name === linkName) return { ...envelope, v: withLinkQuery(envelope.v, query) };
   requireNoQuery(operation, query);
   return envelope;

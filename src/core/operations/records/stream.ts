@@ -1,5 +1,5 @@
 import { Failure } from '../../values/failure.ts';
-import type { RevertibleFamily } from '../../log/change.ts';
+import type { RevertibleFamily, Placed } from '../../log/change.ts';
 import type { RecordChange, Store } from '../../log/store.ts';
 import { catchUpTo } from '../../log/catch-up.ts';
 import type { ChangeStream, Feed, OperationResult } from '../operation.ts';
@@ -19,7 +19,7 @@ export const fromSeqProperty = {
  * The current seq, and then the changes of a family after `from`, by default after the current seq.
  * Rejects with `invalid` for a seq that the log has not reached.
  */
-export async function streamFrom<F extends RevertibleFamily>(
+export async function streamFrom<S extends Placed>(
   store: StreamedLog,
   from: number | undefined,
   {
@@ -27,8 +27,8 @@ export async function streamFrom<F extends RevertibleFamily>(
     matches,
     others,
   }: {
-    readonly family: F;
-    readonly matches: (change: RecordChange<F>) => boolean;
+    readonly family: RevertibleFamily;
+    readonly matches: (change: RecordChange<S>) => boolean;
     readonly others?: Feed;
   },
 ): Promise<OperationResult<{ readonly seq: number }>> {
@@ -42,7 +42,7 @@ export async function streamFrom<F extends RevertibleFamily>(
   }
   const changesAfter: ChangeStream['changesAfter'] = (...given) => store.changesAfter(...given);
   const isOfFamily: ChangeStream['matches'] = (change) => {
-    return change.change.family === family && matches(change as RecordChange<F>);
+    return change.change.family === family && matches(change as RecordChange<S>);
   };
   const stream = {
     ...{ after, changesAfter, family, matches: isOfFamily },

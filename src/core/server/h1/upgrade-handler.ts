@@ -1,9 +1,7 @@
 import type { Duplex } from 'node:stream';
-import type { SignedInWatch } from '../../../modules/login/signed-in-watch.ts';
-import { withoutOwnCookies } from '../../http/own-cookies.ts';
 import { type Reply, noBody } from '../../http/reply.ts';
 import type { UpgradeRequest } from '../../pipeline/exchange.ts';
-import type { IncomingRequest } from '../../pipeline/incoming-request.ts';
+import type { StepRequest } from '../../pipeline/pipeline.ts';
 import type { RequestStart } from '../../pipeline/record/request-log.ts';
 import type { RequestHandler } from '../../pipeline/request-handler.ts';
 import type { OpenProtocol } from '../../pipeline/responder.ts';
@@ -24,7 +22,6 @@ interface UpgradeParts {
   readonly handler: Pick<RequestHandler, 'start' | 'handleUpgrade'>;
   readonly sockets: Sockets;
   readonly tunnels: Tunnels;
-  readonly signedIn: Pick<SignedInWatch, 'watch'>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly isStopping: () => boolean;
@@ -56,52 +53,36 @@ export class UpgradeHandler {
       return;
     }
     const exchange = new UpgradeExchange(upgrade, now);
-    handler.handleUpgrade(exchange, start, (incoming) => this.#open(upgrade, incoming));
+    handler.handleUpgrade(exchange, start, (asked) => this.#open(upgrade, asked));
   }
 
-  async #open(upgrade: Upgrade, incoming: IncomingRequest): ReturnType<OpenProtocol> {
+  async #open(upgrade: Upgrade, request: StepRequest): ReturnType<OpenProtocol> {
     if (this.#parts.isStopping()) throw stoppingFailure();
     if (upgrade.failure !== undefined) throw upgrade.failure;
     const { serving } = upgrade.start.moment;
-    if (servicePath(incoming.target.path, serving.config.server.base) === undefined) {
-      return { reply: await this.#passOn(upgrade, incoming) };
+    if (request.sent === undefined) throw new TypeError('no client has sent the request');
+    const { incoming } = request.sent;
+    if (servicePath(request.path, serving.config.server.base) === undefined) {
+      return { reply: await this.#passOn(upgrade, request) };
     }
     const caller = openWebsocket(this.#parts.sockets, serving, { ...upgrade, incoming });
     return { reply: openedBy('svc1'), caller };
   }
 
   /** Switches to the protocol of a source; resolves to the source's answer if it refuses. */
-  async #passOn(upgrade: Upgrade, incoming: IncomingRequest): Promise<Reply> {
-    const { tunnels, signedIn } = this.#parts;
+  async #passOn(upgrade: Upgrade, request: StepRequest): Promise<Reply> {
     const { socket, ahead, start } = upgrade;
-    const { site, visitors } = start.moment.serving;
     const gone = new AbortController();
     const abort = (): void => {
       gone.abort();
     };
-    const place = tunnels.take(incoming.address);
+    const place = this.#parts.tunnels.take(request.address);
     socket.once('close', abort);
     // A stream of HTTP/2 may have been reset in the turn in which it began.
     if (socket.destroyed) abort();
-    const visitor = visitors.visitorOf(incoming);
-    const end = (): void => {
-      socket.destroy();
-    };
-    const unwatch = signedIn.watch({ incoming, visitor, end });
-    if (unwatch !== undefined) socket.once('close', unwatch);
     try {
-      const { body } = upgrade;
-      const opened = await site.open({
-        ...incoming.target,
-        method: upgrade.head.method,
-        version: upgrade.head.version,
-        fields: withoutOwnCookies(incoming.fields),
-        address: incoming.address,
-        visitor,
-        body,
-        trailers: body && (() => body.rawTrailers),
-        signal: gone.signal,
-      });
+      const { site } = start.moment.serving;
+      const opened = await site.open({ ...request, signal: gone.signal });
       if (!('connection' in opened)) return await withContent(opened, socket);
       if (gone.signal.aborted || this.#parts.isStopping()) {
         opened.connection.destroy();

@@ -6,15 +6,18 @@ import {
   type Envelope,
   envelopeFrom,
   envelopeOutline,
+  isLongJson,
   parseInput,
+  parseInputInTurns,
   requireParsable,
 } from '../../operations/http/envelope.ts';
 import { operationBytesMax } from '../../operations/http/operations.ts';
 import { readBodyBytesMax, requestTimeoutMs } from '../../operations/limits.ts';
+import type { Call } from '../../operations/operation.ts';
+import { turnsOf } from '../../operations/turns.ts';
 import { Failure } from '../../values/failure.ts';
 import { parseJson } from '../../values/json/parse.ts';
 import type { JsonMember, JsonOutline } from '../../values/json/json-outline.ts';
-import type { Caller } from '../../values/key.ts';
 import { jsonDepthMax } from '../../values/limits.ts';
 import { heldPieceBytes } from '../limits.ts';
 
@@ -209,10 +212,13 @@ export class WebSocketMessage {
 
   /**
    * Parses the message after checking that the caller may call the operation, and that the message
-   * is neither too large nor nested too deeply. Throws `unauthenticated`, `forbidden`, `too_large`
-   * or `invalid`.
+   * is neither too large nor nested too deeply; a long one in turns. Throws `unauthenticated`,
+   * `forbidden`, `too_large` or `invalid`.
    */
-  parse({ find }: Pick<Execute, 'find'>, caller: Caller): Envelope {
+  parse(
+    { find }: Pick<Execute, 'find'>,
+    { caller, signal }: Pick<Call, 'caller' | 'signal'>,
+  ): Envelope | Promise<Envelope> {
     const operation = find(this.operation);
     if (operation !== undefined) authorise(operation, caller, { mayDraft: true });
     const bytesMax =
@@ -227,7 +233,10 @@ export class WebSocketMessage {
       );
     }
     requireParsable(this.#outline, operation?.effect ?? 'reads');
-    return envelopeFrom(parseInput(this.#bytes.toString(), this.#outline));
+    const [bytes, outline] = [this.#bytes, this.#outline];
+    if (!isLongJson(bytes)) return envelopeFrom(parseInput(bytes.toString(), outline));
+    const parsed = parseInputInTurns(bytes, outline, turnsOf({ caller, signal }));
+    return parsed.then((v) => envelopeFrom(v));
   }
 
   /** Returns the value of a member; undefined if it is absent, malformed or too long. */

@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type { RawData, WebSocket } from 'ws';
-import type { ProxyClaims } from '../../../modules/visitors/visitor.ts';
+import type { ProxyClaims } from '../../pipeline/incoming-request.ts';
 import type { Allocation } from '../../fair/shared-limit.ts';
 import type { SharedLimits } from '../../fair/shared-limits.ts';
 import { type Reply, discard } from '../../http/reply.ts';
@@ -280,7 +280,11 @@ export class WebSocketSession {
     if (counted !== undefined) await counted;
     // A caller with a revoked key may still authenticate with another one.
     if (message.operation !== authenticateName) requireUnrevoked(caller);
-    const { a, v, vk, qk, prefer, draft } = message.parse(execute, caller);
+    const signal = (): AbortSignal => this.#abort.signal;
+    const read = message.parse(execute, { caller, signal });
+    const envelope = read instanceof Promise ? await read : read;
+    if (read instanceof Promise) requireUnrevoked(caller);
+    const { a, v, vk, qk, prefer, draft } = envelope;
     if (a === '' || a !== message.operation) {
       throw new Failure('invalid', 'a must name an operation.', { field: 'a' });
     }
@@ -299,7 +303,7 @@ export class WebSocketSession {
       transport: 'websocket' as const,
       isStrict: isStrictPreferred(prefer),
       countPage: createPageCount(serving, rated),
-      signal: () => this.#abort.signal,
+      signal,
     };
     const outcome = await execute.run(a, v, call);
     if (outcome.kind === 'reply') return { data: await this.#collect(outcome.reply) };

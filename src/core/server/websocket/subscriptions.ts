@@ -2,7 +2,8 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { WebSocket } from 'ws';
 import type { Allocation } from '../../fair/shared-limit.ts';
 import type { SharedLimits } from '../../fair/shared-limits.ts';
-import type { AnyChange, Call, ChangeStream, Feed, Packet } from '../../operations/operation.ts';
+import type { RecordChange } from '../../log/store.ts';
+import type { Call, ChangeStream, Feed, Packet } from '../../operations/operation.ts';
 import type { Serving } from '../../pipeline/serving.ts';
 import type { LimitLog } from '../../report/limit-log.ts';
 import { Failure, type FailureCode } from '../../values/failure.ts';
@@ -216,7 +217,7 @@ export class Subscriptions {
     for (const one of active) one.after = Math.max(one.after, batch.upTo);
   }
 
-  async #deliver({ name, call, echo }: LogSubscription, change: AnyChange): Promise<void> {
+  async #deliver({ name, call, echo }: LogSubscription, change: RecordChange): Promise<void> {
     const { serving } = this.#parts;
     const caller = this.#parts.caller();
     const { execute, requireUnrevoked } = serving();

@@ -75,7 +75,7 @@ export function outlineJson(bytes: Buffer, names: readonly string[]): JsonOutlin
 }
 
 /** The index after the string that begins at an index. */
-function endOfString(bytes: Buffer, start: number): number {
+export function endOfString(bytes: Buffer, start: number): number {
   let at = start + 1;
   while (at < bytes.length && bytes[at] !== quote) at += bytes[at] === backslash ? 2 : 1;
   return at + 1;

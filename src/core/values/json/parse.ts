@@ -29,8 +29,18 @@ export function parseDistinct(
   { names }: Pick<JsonOutline, 'names'> = outlineJson(Buffer.from(text), []),
 ): unknown {
   const value = parseJson(text);
-  if (membersIn(value) === names) return value;
-  const field = readablePath(repeatedMember(text));
+  requireDistinct(value, { names }, () => text);
+  return value;
+}
+
+/** Throws as parseDistinct, for a value, the outline of its text, and the text itself. */
+export function requireDistinct(
+  value: unknown,
+  { names }: Pick<JsonOutline, 'names'>,
+  text: () => string,
+): void {
+  if (membersIn(value) === names) return;
+  const field = readablePath(repeatedMember(text()));
   throw new Failure('invalid', `${field} is twice in one object. Send each member once.`, {
     field,
   });
@@ -106,7 +116,7 @@ function readablePath(path: string): string {
 }
 
 /** The failure for the first number in a value that is too long to be kept. */
-function refusedNumber(value: unknown): Failure {
+export function refusedNumber(value: unknown): Failure {
   const waiting: { readonly path: string; readonly value: unknown }[] = [{ path: '', value }];
   for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
     const { path, value: member } = next;

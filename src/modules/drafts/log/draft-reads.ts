@@ -4,9 +4,12 @@ import { changeInDraft, draftStateKey, draftVk, type SiteDraft } from '../draft.
 import type { Databases } from '../../../core/log/databases.ts';
 import { seqBytes, storedJson } from '../../../core/log/encoding.ts';
 import { createReads, rowSeqs } from '../../../core/log/reads.ts';
-import type { DraftPlace, Reads } from '../../../core/log/store.ts';
+import type { LogFamily, Reads, View } from '../../../core/log/store.ts';
 import { layeredNames } from './draft-entries.ts';
 import { LayeredCounts, LayeredDatabase, type HiddenKeys } from './layered-database.ts';
+
+/** A draft as its entries name it. */
+export type DraftPlace = Pick<SiteDraft, 'id' | 'insertedSeq'>;
 
 /**
  * The reads of a draft: the state of today with the changes of the draft on top, by the same code
@@ -14,11 +17,12 @@ import { LayeredCounts, LayeredDatabase, type HiddenKeys } from './layered-datab
  */
 export function createDraftReads(
   databases: Databases,
+  families: readonly LogFamily[],
   draft: DraftPlace,
   hidden: HiddenKeys = new Set(),
 ): Reads {
   const layered = layeredDatabases(databases, draft, hidden);
-  const reads = createReads(layered, draftRowsLast);
+  const reads = createReads(layered, families, draftRowsLast);
   return {
     ...reads,
     rowSeqs(id) {
@@ -31,6 +35,11 @@ export function createDraftReads(
       return own === undefined ? reads.vkClaim(vk) : { ...own, vk };
     },
   };
+}
+
+/** The reads of an open draft, for Store.view. A moment of the past has no draft. */
+export function viewOfDraft(draft: DraftPlace): View {
+  return (databases, families) => createDraftReads(databases, families, draft);
 }
 
 /** The changes of a draft apply to the live record of today, whenever that was changed. */

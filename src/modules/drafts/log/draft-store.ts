@@ -1,27 +1,18 @@
-import type { Databases } from '../../../core/log/databases.ts';
-import { historyPrefix, keyOf, seqBytes, storedJson } from '../../../core/log/encoding.ts';
+import { viewOfDraft } from './draft-reads.ts';
 import { unfollowedParts } from '../../../core/log/part.ts';
-import type {
-  Decision,
-  DraftedRecord,
-  LoggedDraft,
-  Reads,
-  Store,
-} from '../../../core/log/store.ts';
+import type { Decision, LoggedDraft, Reads, Store } from '../../../core/log/store.ts';
 import { planWrites } from '../../../core/log/write/write-plan.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import {
-  type DraftedFamily,
   type SiteDraft,
   changeInDraft,
   draftChangeId,
-  draftStateKey,
   draftVk,
   isDrafted,
   waitingSchedule,
 } from '../draft.ts';
-import { draftEnd, draftPrefix, layerPrefix } from './draft-entries.ts';
+import { storedDrafts } from './family.ts';
 
 /**
  * Changes of one record in one draft. Each change of the live record applies them again, in the
@@ -29,26 +20,18 @@ import { draftEnd, draftPrefix, layerPrefix } from './draft-entries.ts';
  */
 export const draftChangesMax = 1_000;
 
-/** The order in which the records of a draft are listed and published: tables before rows. */
-const familyOrder: readonly DraftedFamily[] = [
-  'userinterface',
-  'table',
-  'record',
-  'webhook',
-  'secret',
-];
-
 /**
  * The store of an open draft: its reads see the draft on top of the live state, and its commits
  * write into the draft. A commit rejects with `conflict` once the draft is no longer open, and with
  * `invalid` for a change that no draft can have.
  */
 export function draftStore(store: Store, draft: SiteDraft): Store {
-  const reads = store.inDraft(draft);
+  const view = viewOfDraft(draft);
+  const reads = store.view(view);
   return {
     ...store,
     ...reads,
-    inSnapshot: (read) => store.inSnapshot(read, draft),
+    inSnapshot: (read) => store.inSnapshot(read, view),
     // No delivery follows a change in a draft.
     part: unfollowedParts(store),
     commit: (author, decide) =>
@@ -62,11 +45,8 @@ export function draftStore(store: Store, draft: SiteDraft): Store {
 }
 
 /** The open draft of a name or an id. Throws `not_found`, or `conflict` for one that has ended. */
-export function openDraftNamed(
-  reads: Pick<Reads, 'draft' | 'draftNamed'>,
-  name: string,
-): SiteDraft {
-  const draft = reads.draftNamed(name) ?? reads.draft(name);
+export function openDraftNamed(reads: Pick<Reads, 'of'>, name: string): SiteDraft {
+  const draft = reads.of(storedDrafts).draftNamed(name) ?? reads.of(storedDrafts).draft(name);
   if (draft === undefined) throw noSuchDraft(name);
   if (draft.state !== 'open') throw hasEnded(draft);
   return draft;
@@ -79,14 +59,14 @@ export function noSuchDraft(name: string): Failure {
 }
 
 function requireOpen(reads: Reads, { id }: SiteDraft): void {
-  const draft = reads.draft(id);
+  const draft = reads.of(storedDrafts).draft(id);
   if (draft?.state !== 'open') throw hasEnded(draft);
   requireUnscheduled(draft);
 }
 
 /** Throws `conflict` for a record that a draft has changed as often as it may. */
 function requireRoom(reads: Reads, draft: SiteDraft, id: string): void {
-  if (reads.draftChangesOf(draft, id) < draftChangesMax) return;
+  if (reads.of(storedDrafts).draftChangesOf(draft, id) < draftChangesMax) return;
   throw new Failure(
     'conflict',
     `The draft has changed this record ${draftChangesMax} times, which is the most. Publish the ` +
@@ -146,69 +126,5 @@ function draftedChange(
     action,
     data: inside,
     ...(claim !== undefined && { vk: { ...claim, vk: draftVk(draft, claim.vk) } }),
-  };
-}
-
-type DraftsReads = Pick<
-  Reads,
-  'draft' | 'draftNamed' | 'draftsIn' | 'draftRecords' | 'draftChangesOf'
->;
-
-/** The end of the keys of a state: `!` follows the space. */
-function stateRange(state: SiteDraft['state']): { readonly start: Buffer; readonly end: Buffer } {
-  return { start: keyOf(`${state} `), end: keyOf(`${state}!`) };
-}
-
-/** The key of a record that a draft changes, in `draftrecord`. */
-export function draftRecordKey(draft: number, family: DraftedFamily, id: string): Buffer {
-  const place = Buffer.from([familyOrder.indexOf(family)]);
-  return Buffer.concat([draftPrefix(draft), place, keyOf(id)]);
-}
-
-/** Creates the reads of drafts and of the records that they change. */
-export function createDraftsReads({
-  draft,
-  draftstate,
-  draftname,
-  draftrecord,
-  draftentry,
-}: Databases): DraftsReads {
-  const byId = (id: string): SiteDraft | undefined => {
-    const text = draft.get(keyOf(id));
-    return text === undefined ? undefined : (storedJson(text) as SiteDraft);
-  };
-  return {
-    draft: byId,
-    draftNamed(name) {
-      const id = draftname.get(keyOf(name));
-      return id === undefined ? undefined : byId(id);
-    },
-    *draftsIn(state, after) {
-      const range = stateRange(state);
-      const start =
-        after === undefined
-          ? range
-          : { ...range, start: draftStateKey({ state, id: after }), exclusiveStart: true };
-      for (const key of draftstate.getKeys(start)) {
-        const id = Buffer.from(key).toString('utf8', state.length + 1);
-        const found = byId(id);
-        if (found !== undefined) yield found;
-      }
-    },
-    *draftRecords({ insertedSeq }, after) {
-      const start =
-        after === undefined
-          ? { start: draftPrefix(insertedSeq) }
-          : { start: draftRecordKey(insertedSeq, after.family, after.id), exclusiveStart: true };
-      for (const { value } of draftrecord.getRange({ ...start, end: draftEnd(insertedSeq) })) {
-        const { family, id, first, problem } = storedJson(value) as DraftedRecord;
-        yield { family, id, first, ...(problem !== undefined && { problem }) };
-      }
-    },
-    draftChangesOf({ insertedSeq }, id) {
-      const start = Buffer.concat([layerPrefix(insertedSeq, 'history'), historyPrefix(id)]);
-      const end = Buffer.concat([start, Buffer.alloc(seqBytes, 0xff)]);
-      return draftentry.getKeysCount({ start, end });
-    },
   };
 }

@@ -7,23 +7,11 @@ import {
   keyOf,
   storedJson,
 } from '../../../core/log/encoding.ts';
-import type {
-  DraftPlace,
-  DraftedRecord,
-  DraftedRecordName,
-  Reads,
-  TableCounts,
-} from '../../../core/log/store.ts';
-import { type FamilyProjection, familyProjection } from '../../../core/log/write/families.ts';
+import type { LogFamily, Reads, FamilyProjection, TableCounts } from '../../../core/log/store.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
-import {
-  DataTexts,
-  PlannedEntries,
-  type PlannedEntry,
-  PlannedPlaces,
-} from '../../../core/log/write/planned-entries.ts';
+import type { PlannedEntry } from '../../../core/log/write/planned-entries.ts';
+import { OpenPlanning } from '../../../core/log/write/write-plan.ts';
 import { Failure } from '../../../core/values/failure.ts';
-import { PlannedRows } from '../../tables/log/planned-rows.ts';
 import type { StoredTable } from '../../tables/table.ts';
 import { type DraftedFamily, type SiteDraft, changeInDraft, isDrafted } from '../draft.ts';
 import {
@@ -37,8 +25,13 @@ import {
   layerPrefix,
   removeOfDraft,
 } from './draft-entries.ts';
-import { createDraftReads, markKey } from './draft-reads.ts';
-import { createDraftsReads, draftRecordKey } from './draft-store.ts';
+import { type DraftPlace, createDraftReads, markKey } from './draft-reads.ts';
+import {
+  type DraftedRecord,
+  type DraftedRecordName,
+  createDraftsReads,
+  draftRecordKey,
+} from './drafts-reads.ts';
 import { addDraftCounts } from './layered-database.ts';
 
 /** What a draft changes of a record, as `draftrecord` has it. */
@@ -75,10 +68,15 @@ interface FoldedRecord {
  * drafts, and the live records under them. The caller runs it in the write transaction, after all
  * other puts of that.
  */
-export function refreshDrafts(databases: Databases, changes: readonly Change[]): void {
+export function refreshDrafts(
+  databases: Databases,
+  families: readonly LogFamily[],
+  changes: readonly Change[],
+): void {
   const layers = new Map<number, DraftLayer>();
   const layerOf = (draft: number): DraftLayer => {
-    const known = layers.get(draft) ?? new DraftLayer(databases, placeOf(databases, draft));
+    const known =
+      layers.get(draft) ?? new DraftLayer(databases, families, placeOf(databases, draft));
     layers.set(draft, known);
     return known;
   };
@@ -100,10 +98,14 @@ export function refreshDrafts(databases: Databases, changes: readonly Change[]):
 }
 
 /** Derives the rows of some tables in all open drafts anew, as after a change of the tables. */
-export function refreshDraftedRows(databases: Databases, tables: readonly string[]): void {
+export function refreshDraftedRows(
+  databases: Databases,
+  families: readonly LogFamily[],
+  tables: readonly string[],
+): void {
   if (tables.length === 0) return;
   for (const draft of openDrafts(databases)) {
-    const layer = new DraftLayer(databases, placeOf(databases, draft));
+    const layer = new DraftLayer(databases, families, placeOf(databases, draft));
     for (const id of tables) layer.rows(id);
     layer.refresh();
   }
@@ -166,14 +168,13 @@ class DraftLayer {
   readonly #reads: Reads;
   readonly #noted = new Map<string, NotedRecord>();
 
-  constructor(databases: Databases, draft: DraftPlace) {
+  constructor(databases: Databases, families: readonly LogFamily[], draft: DraftPlace) {
     this.#databases = databases;
     this.#draft = draft;
-    const reads = createDraftReads(databases, draft, this.#hidden);
+    const reads = createDraftReads(databases, families, draft, this.#hidden);
     this.#reads = {
       ...reads,
-      // A record that was there already keeps its place; a draft has no index that is being built.
-      roomFailure: () => undefined,
+      // A draft has no index that is being built.
       indexBuild: () => undefined,
       // Its own decisions have found keys free. One that a live row has taken since is refused when
       // the draft is published.
@@ -302,7 +303,7 @@ class DraftLayer {
   /** The record after all of its rows, the live ones and those of the draft. */
   #allRows({ family, id }: DraftedRecordName): FoldedRecord {
     const rows = this.#reads.rows(family, id);
-    const { after, marks } = foldDrafted(rows, family);
+    const { after, marks } = foldDrafted(this.#reads, rows, family);
     const newest = rows.toSorted((one, other) => one.seq - other.seq).at(-1);
     if (newest === undefined) throw new Error(`the draft has no change of ${id}`);
     const first = rows.find(({ draft }) => draft !== undefined)?.seq ?? 0;
@@ -330,7 +331,7 @@ class DraftLayer {
     if (added === undefined || newest === undefined || !isRevertible(family)) return undefined;
     const isFirst = before === undefined || before.problem !== undefined;
     if (isFirst || added.some(({ action }) => action === 'invalidate')) return undefined;
-    const projection = projectionOf(family);
+    const projection = projectionOf(this.#reads, family);
     const { id: draft } = this.#draft;
     let state = projection.stored(this.#reads, id);
     if (state === undefined) return undefined;
@@ -350,7 +351,7 @@ class DraftLayer {
     { family, id }: DraftedRecordName,
     { name, after, newest, marks }: FoldedRecord,
   ): DerivedRecord {
-    const projection = projectionOf(family);
+    const projection = projectionOf(this.#reads, family);
     const before = projection.stored(this.#reads, id);
     try {
       const planned = this.#planned(projection, newest, { before, after });
@@ -378,15 +379,13 @@ class DraftLayer {
     readonly counts: TableCounts | undefined;
   } {
     const reads = this.#reads;
-    const planned = new PlannedEntries();
-    const places = new PlannedPlaces(reads);
-    const texts = new DataTexts();
-    const rows = new PlannedRows(reads, { entries: planned, texts, carried: undefined });
-    projection.plan({ entries: planned, places, rows, texts }, change, transition);
-    rows.finish();
+    // A record that was there already keeps its place.
+    const planning = new OpenPlanning(reads, { isCopy: true });
+    projection.plan(planning, change, transition);
+    planning.finish();
     const entries: (readonly [LayeredName, DraftEntry])[] = [];
     let counts: TableCounts | undefined;
-    planned.forEach((name, entry) => {
+    planning.entries.forEach((name, entry) => {
       if (!isLayered(name)) return;
       if (name === 'tablecount') counts = countsDifference(reads, entry);
       else entries.push([name, draftEntryOf(entry)]);
@@ -422,8 +421,8 @@ const sharedCodes: ReadonlySet<number> = new Set(
   }),
 );
 
-function projectionOf(family: DraftedFamily): FamilyProjection<object> {
-  const projection = familyProjection(family);
+function projectionOf(reads: Reads, family: DraftedFamily): FamilyProjection<object> {
+  const projection = reads.projectionOf(family);
   if (projection === undefined) throw new Error(`the family ${family} has no projection`);
   return projection;
 }
@@ -433,10 +432,11 @@ function projectionOf(family: DraftedFamily): FamilyProjection<object> {
  * seq → seq of the invalidate.
  */
 export function foldDrafted(
+  reads: Reads,
   rows: readonly Change[],
   family: DraftedFamily,
 ): { readonly after: object | undefined; readonly marks: ReadonlyMap<number, string> } {
-  const projection = projectionOf(family);
+  const projection = projectionOf(reads, family);
   const apply = (before: object | undefined, row: Change): object | undefined =>
     applyDrafted(projection, before, row);
   if (!isRevertible(family)) {

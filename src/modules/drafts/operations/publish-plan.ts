@@ -10,14 +10,11 @@ import {
   type JsonObject,
 } from '../../../core/values/json/json.ts';
 import { foldDrafted } from '../log/refresh-drafts.ts';
-import type {
-  DraftedRecord,
-  DraftedRecordName,
-  LoggedDraft,
-  Reads,
-} from '../../../core/log/store.ts';
+import type { LoggedDraft, Reads } from '../../../core/log/store.ts';
+import type { DraftedRecord, DraftedRecordName } from '../log/drafts-reads.ts';
 import type { WorkTurns } from '../../../core/fair/turns.ts';
 import { publishInlineRecordsMax } from './limits.ts';
+import { storedDrafts } from '../log/family.ts';
 
 /** How a conflict is resolved: by the fields of the draft, or by leaving the live record alone. */
 export type ConflictResolution = 'draft' | 'live';
@@ -71,7 +68,7 @@ export function planPublish(
   const secrets: string[] = [];
   const authors = new Set<string>();
   let newest = 0;
-  for (const { family, id, ...record } of live.draftRecords(draft)) {
+  for (const { family, id, ...record } of live.of(storedDrafts).draftRecords(draft)) {
     const rows = reads.inDraft.rows(family, id);
     hash.add({ family, id }, reads.inDraft.rowSeqs(id));
     for (const { draft: own, seq, by } of rows) {
@@ -80,7 +77,7 @@ export function planPublish(
       newest = Math.max(newest, seq);
     }
     if (family === 'secret') secrets.push(id);
-    else records.push(versionsOf(rows, { family, id, ...record }));
+    else records.push(versionsOf(reads.inDraft, rows, { family, id, ...record }));
   }
   const wanted = (record: DraftedVersions): JsonObject | undefined =>
     record.isConflict && resolution(record.id) !== 'draft' ? record.live : record.draft;
@@ -99,7 +96,8 @@ export function requireSeen(
   confirm: string,
 ): void {
   const hash = new DraftHash(draft);
-  for (const record of inDraft.draftRecords(draft)) hash.add(record, inDraft.rowSeqs(record.id));
+  for (const record of inDraft.of(storedDrafts).draftRecords(draft))
+    hash.add(record, inDraft.rowSeqs(record.id));
   if (confirm === hash.digest()) return;
   throw new Failure(
     'conflict',
@@ -120,7 +118,7 @@ export async function digestInTurns(
 ): Promise<string | undefined> {
   const hash = new DraftHash(draft);
   let count = 0;
-  for (const record of inDraft.draftRecords(draft)) {
+  for (const record of inDraft.of(storedDrafts).draftRecords(draft)) {
     count += 1;
     if (count > publishInlineRecordsMax) return undefined;
     hash.add(record, inDraft.rowSeqs(record.id));
@@ -160,10 +158,11 @@ export function requireConfirmed(digest: string, confirm: string): void {
 
 /** The versions of one record that a draft changes. */
 export function versionsIn(inDraft: Reads, record: DraftedRecord): DraftedVersions {
-  return versionsOf(inDraft.rows(record.family, record.id), record);
+  return versionsOf(inDraft, inDraft.rows(record.family, record.id), record);
 }
 
 function versionsOf(
+  reads: Reads,
   rows: readonly Change[],
   { family, id, first, problem }: DraftedRecord,
 ): DraftedVersions {
@@ -172,11 +171,12 @@ function versionsOf(
   const own = rows.filter((row) => row.draft !== undefined);
   const then = liveRows.filter(({ seq }) => seq < first);
   const isConflict = then.length < liveRows.length;
-  const live = fieldsAfter(liveRows, family);
-  const base = isConflict ? fieldsAfter(then, family) : undefined;
+  const fieldsOf = (of: readonly Change[]) => fieldsAfter(reads, of, family);
+  const live = fieldsOf(liveRows);
+  const base = isConflict ? fieldsOf(then) : undefined;
   // A record that was removed live is in the draft as the draft has changed it.
   const isRevived = isConflict && live === undefined && base !== undefined;
-  const draft = fieldsAfter(isRevived ? [...then, ...own] : rows, family);
+  const draft = fieldsOf(isRevived ? [...then, ...own] : rows);
   const insertedSeq = rows.find(({ action }) => action === 'insert')?.seq ?? 0;
   const becomes = becoming(live, draft);
   return {
@@ -203,8 +203,12 @@ const fieldsMember = {
   record: 'row',
 } as const satisfies Record<RevertibleFamily, string>;
 
-function fieldsAfter(rows: readonly Change[], family: RevertibleFamily): JsonObject | undefined {
-  const { after } = foldDrafted(rows, family);
+function fieldsAfter(
+  reads: Reads,
+  rows: readonly Change[],
+  family: RevertibleFamily,
+): JsonObject | undefined {
+  const { after } = foldDrafted(reads, rows, family);
   if (after === undefined) return undefined;
   const stored = (after as JsonObject)[fieldsMember[family]] as JsonObject;
   const { id: _id, ...fields } = stored;
@@ -292,6 +296,7 @@ export function labelOf(fields: JsonObject | undefined): string | undefined {
 /** The families that a draft changes, besides the secrets of hooks. */
 export function familiesOf(reads: Reads, draft: SiteDraft): ReadonlySet<DraftedFamily> {
   const families = new Set<DraftedFamily>();
-  for (const { family } of reads.draftRecords(draft)) if (family !== 'secret') families.add(family);
+  for (const { family } of reads.of(storedDrafts).draftRecords(draft))
+    if (family !== 'secret') families.add(family);
   return families;
 }

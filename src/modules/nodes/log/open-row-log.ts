@@ -8,11 +8,17 @@ import { type LogIdentity, identityFields, identityOf } from '../../../core/log/
 import type { LogPart, OpenPart, Reads } from '../../../core/log/store.ts';
 import { sharedFailure, sharedPlace } from '../../../core/log/shared/shared-place.ts';
 import { copiedRows, putCopiedRows } from '../../../core/log/write/copied-rows.ts';
-import { foldHook, foldRows, foldSecret } from '../../../core/log/write/fold.ts';
+import { foldRows } from '../../../core/log/write/fold.ts';
 import { putHooksStamp } from '../../../core/log/write/planned-entries.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { changeInDraft } from '../../drafts/draft.ts';
-import { type HookSecret, hookOfSecret, secretRecordId } from '../../webhooks/hook.ts';
+import {
+  type HookSecret,
+  hookOfSecret,
+  secretRecordId,
+  foldHook,
+  foldSecret,
+} from '../../webhooks/hook.ts';
 import type { RowLog } from './outbox.ts';
 
 /** The rows of the log for other nodes, and from them. */

@@ -4,7 +4,7 @@ import type { Databases } from '../../../core/log/databases.ts';
 import { seqMax, storedJson } from '../../../core/log/encoding.ts';
 import type { PutEvent } from '../../../core/log/events/emit.ts';
 import { type WaymarkEvent, eventOf } from '../../../core/log/events/event.ts';
-import type { LogPart, OpenPart } from '../../../core/log/store.ts';
+import type { LogFamily, LogPart, OpenPart } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { sizeText } from '../../../core/values/units.ts';
 import {
@@ -54,6 +54,9 @@ export function entryEvent(databases: Databases, n: number): WaymarkEvent | unde
   const change = { id, family: 'event', data: v, dtu_stored: dtu_txn, seq: seqOfEntry(n) };
   return eventOf(change as unknown as Change);
 }
+
+/** Followers of the log wait for entries, too. */
+export const outboxFamily: LogFamily = { watched: ['outbox'] };
 
 /** The place of the newest entry. */
 export function newestEntry({ meta }: Pick<Databases, 'meta'>): number {

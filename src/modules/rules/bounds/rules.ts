@@ -10,8 +10,8 @@ import { mergeFields, type Change } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts';
 import type { Caller } from '../../../core/values/key.ts';
-import type { Rule, StoredRule } from '../rule.ts';
-import { foldRows, foldRule } from '../../../core/log/write/fold.ts';
+import { type Rule, type StoredRule, foldRule } from '../rule.ts';
+import { foldRows } from '../../../core/log/write/fold.ts';
 import type { PastRules, Reads } from '../../../core/log/store.ts';
 import type {
   FamilyCall,

@@ -1,3 +1,4 @@
+import type { RecordChange } from '../../../core/log/store.ts';
 import { originsOf } from '../rule.ts';
 import { coversOrigin } from '../../../core/values/network/origin-pattern.ts';
 import { isRuleInside, type Bounds } from '../../../core/values/bounds.ts';
@@ -66,7 +67,8 @@ export const followPlace = defineOperation({
       const isCovered = (stored: StoredRule | undefined) => covers(stored, place, bounds);
       return streamFrom(store, from, {
         family: 'userinterface',
-        matches: ({ before, after }) => isCovered(before) || isCovered(after),
+        matches: ({ before, after }: RecordChange<StoredRule>) =>
+          isCovered(before) || isCovered(after),
         others: async function* moments(signal) {
           for await (const moment of ruleMoments({ store, now }, isCovered, signal)) {
             yield { r: packetName, data: { seq: store.seq(), at: moment } };

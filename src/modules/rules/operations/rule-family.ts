@@ -1,4 +1,4 @@
-import { originsOf } from '../rule.ts';
+import { originsOf, foldRule } from '../rule.ts';
 import { maskedValue, replaceFormerSecrets } from '../../../core/log/former-headers.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
@@ -13,7 +13,6 @@ import {
   type StoredRule,
 } from '../rule.ts';
 import { storedMomentMs } from '../../../core/values/time.ts';
-import { foldRule } from '../../../core/log/write/fold.ts';
 import type { Reads } from '../../../core/log/store.ts';
 import { boundedRules, boundRevert, isRuleWithin } from '../bounds/rules.ts';
 import type {

@@ -1,7 +1,7 @@
 import type { Visitor } from '../../../core/http/visitor.ts';
 import type { OperationResult } from '../../../core/operations/operation.ts';
 import { etagOfDigest } from '../../../core/operations/records/read.ts';
-import type { Branch, Dependencies } from '../../../core/pipeline/conditions/when.ts';
+import type { Dependencies } from '../../../core/pipeline/conditions/when.ts';
 import { type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { jsonDigest, preparedFor } from '../../../core/values/json/prepared-json.ts';
 import { chooseRenderBranch, renderWhenOf } from '../../breadcrumbs/branches.ts';
@@ -100,8 +100,8 @@ export async function renderRule(
   }
   const { dependencies } = renderWhen;
   if (dependencies.needs !== undefined) await visit.visitor.prepare(dependencies.needs);
-  const branch: Branch<JsonObject> = chooseRenderBranch(renderWhen, stored, visit);
-  return { enginedata: branch.answer, matched: branch.name, dependencies };
+  const branch = chooseRenderBranch(renderWhen, stored, visit);
+  return { enginedata: branch.answer(), matched: branch.name, dependencies };
 }
 
 /** As serverFields; the schema of a table may be large, so its JSON is made once. */

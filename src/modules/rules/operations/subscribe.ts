@@ -8,13 +8,16 @@ import { originBytesMax, pathBytesMax } from '../../../core/values/limits.ts';
 import { canonicalPath, encodeNonAscii, isRulePath } from '../../../core/values/path.ts';
 import { preparedFor } from '../../../core/values/json/prepared-json.ts';
 import type { StoredRule } from '../rule.ts';
-import type { RuleChange } from '../../../core/log/store.ts';
+import type { RecordChange } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
 import { recordSchemas } from '../../../core/operations/records/schema.ts';
 import { parseRuleOrigin } from './fields.ts';
 import { ruleFamily, withoutFormerHeaders, type RuleParts } from './rule-family.ts';
 import { serverFields } from './rule-view.ts';
 import { fromSeqProperty, streamFrom } from '../../../core/operations/records/stream.ts';
+
+/** A change of a page rule. */
+type RuleChange = RecordChange<StoredRule>;
 
 const packetName = 'svc1.userinterface.change';
 const seqSchema = { type: 'integer', description: 'Position in the log.' } as const;

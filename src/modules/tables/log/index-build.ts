@@ -171,23 +171,30 @@ function hasIndex({ fields, search }: TableIndexes, index: string): boolean {
 }
 
 /**
- * Starts a new build of the indexes in which an earlier version has date-times as texts; returns
- * the ids of their tables. The caller runs it in a write transaction.
+ * Starts a new build of the indexes in which an earlier version has date-times as texts. The caller
+ * runs it in a write transaction.
  */
-export function refreshInstants({ table, tablecount, indexbuild }: Databases): readonly string[] {
-  const tables: string[] = [];
-  for (const { value } of table.getRange({})) {
-    const { table: definition } = storedJson(value) as StoredTable;
-    const { id, name } = definition;
-    const { instants } = tableIndexes(definition);
-    if (instants.size > 0) tables.push(id);
-    for (const field of instants) {
-      const { rows } = storedJson(tablecount.get(keyOf(name)) ?? '{"rows":0}') as TableCounts;
+export function refreshInstants(databases: Databases): void {
+  const { tablecount, indexbuild } = databases;
+  for (const { name, instants } of instantIndexes(databases)) {
+    const { rows } = storedJson(tablecount.get(keyOf(name)) ?? '{"rows":0}') as TableCounts;
+    for (const field of rows > 0 ? instants : []) {
       const build = startedBuild(name, field, rows);
-      if (rows > 0) indexbuild.putSync(buildKey(name, field), JSON.stringify(build));
+      indexbuild.putSync(buildKey(name, field), JSON.stringify(build));
     }
   }
-  return tables;
+}
+
+/** The ids of the tables with date-times in their indexes. */
+export function tablesWithInstants(databases: Databases): readonly string[] {
+  return instantIndexes(databases).map(({ id }) => id);
+}
+
+function instantIndexes({ table }: Databases) {
+  return [...table.getRange({})]
+    .map(({ value }) => (storedJson(value) as StoredTable).table)
+    .map((definition) => ({ ...definition, ...tableIndexes(definition) }))
+    .filter(({ instants }) => instants.size > 0);
 }
 
 /**

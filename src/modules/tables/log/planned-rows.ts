@@ -1,6 +1,12 @@
 import type { Change } from '../../../core/log/change.ts';
 import { keyOf } from '../../../core/log/encoding.ts';
-import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
+import type {
+  IndexBuild,
+  Planning,
+  Reads,
+  SharedPlan,
+  TableCounts,
+} from '../../../core/log/store.ts';
 import type {
   DataTexts,
   PlannedEntries,
@@ -12,7 +18,19 @@ import { canonicalNumber, isExactNumber } from '../../../core/values/json/exact-
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { counted } from '../../../core/values/units.ts';
 import { type Row, type Scalar, type StoredRow, comparedValue, scalarOf } from '../row.ts';
-import { type StoredTable, type TableIndexes, tableIndexes } from '../table.ts';
+import {
+  eventsShowValues,
+  raisesEvent,
+  tableEventData,
+  tableEvents,
+  type TableEvent,
+} from '../table-events.ts';
+import {
+  type StoredTable,
+  type TableDefinition,
+  type TableIndexes,
+  tableIndexes,
+} from '../table.ts';
 import {
   buildKey,
   indexKey,
@@ -37,13 +55,6 @@ interface PlannedTable {
   hasNewCounts: boolean;
 }
 
-interface Parts {
-  readonly entries: PlannedEntries;
-  readonly texts: DataTexts;
-  /** The tables after the decision before, in the same transaction. */
-  readonly carried: CarriedTables | undefined;
-}
-
 /** A row that did not exist before, and the indexes that its entries go into. */
 interface InsertedRow {
   /** The data of its insert; undefined for a row that exists again. */
@@ -55,12 +66,19 @@ interface InsertedRow {
 }
 
 /** Tables as a decision leaves them, for the next one of the same transaction. */
-export type CarriedTables = Map<string, PlannedTable>;
+type CarriedTables = Map<string, PlannedTable>;
+
+/** The tables and rows of a decision. */
+export const plannedRows: SharedPlan<PlannedRows> = {
+  begin: (planning, carried) => new PlannedRows(planning, carried as CarriedTables | undefined),
+  finish: (rows) => rows.finish(),
+};
 
 const noIndexes: TableIndexes = { key: undefined, fields: [], search: [], instants: new Set() };
 
 /** Plans the entries of tables and rows, which depend on each other within one decision. */
-export class PlannedRows {
+class PlannedRows {
+  readonly #planning: Planning;
   readonly #reads: Reads;
   readonly #entries: PlannedEntries;
   readonly #texts: DataTexts;
@@ -70,11 +88,13 @@ export class PlannedRows {
   readonly #keys = new Map<string, string | undefined>();
   /** Rows that were inserted one after the other, with no other change between them. */
   #run: InsertedRow[] | undefined;
+  readonly #declared = new Map<string, DeclaredEvents>();
 
-  constructor(reads: Reads, { entries, texts, carried = new Map<string, PlannedTable>() }: Parts) {
-    this.#reads = reads;
-    this.#entries = entries;
-    this.#texts = texts;
+  constructor(planning: Planning, carried: CarriedTables = new Map<string, PlannedTable>()) {
+    this.#planning = planning;
+    this.#reads = planning.reads;
+    this.#entries = planning.entries;
+    this.#texts = planning.texts;
     this.#tables = carried;
   }
 
@@ -109,6 +129,7 @@ export class PlannedRows {
     else entries.put('tablename', keyOf(name), `${change.id} ${change.seq} ${change.txn}`);
     if (before === undefined) entries.put('evertablename', keyOf(name), change.id);
     planned.hasNewCounts ||= after === undefined || before === undefined;
+    if (after !== undefined) this.#declared.set(name, declaredEvents(after.table));
   }
 
   /**
@@ -129,6 +150,7 @@ export class PlannedRows {
     this.#moveWords(planned, row, rows);
     planned.rows += (after === undefined ? 0 : 1) - (before === undefined ? 0 : 1);
     planned.hasNewCounts ||= (before === undefined) !== (after === undefined);
+    if (after !== undefined) this.#raise(change, before, after);
   }
 
   /**
@@ -144,6 +166,25 @@ export class PlannedRows {
       planned.hasNewCounts = false;
     }
     return this.#hasChangedTables ? undefined : this.#tables;
+  }
+
+  /** Adds the events that a change of a row raises (docs/design/webhooks.md#events-of-tables). */
+  #raise({ dtu_txn }: Change, before: StoredRow | undefined, after: StoredRow): void {
+    const { table } = after.row;
+    const { events, ...shown } = this.#eventsOf(table);
+    for (const event of events) {
+      if (!raisesEvent(event, before?.row, after.row)) continue;
+      const data = tableEventData(event, { before: before?.row, after: after.row, ...shown });
+      this.#planning.raise({ type: event.type, occurred_at: dtu_txn, data, table });
+    }
+  }
+
+  #eventsOf(name: string): DeclaredEvents {
+    const known = this.#declared.get(name);
+    if (known !== undefined) return known;
+    const declared = declaredEvents(this.#reads.table(name)?.table ?? {});
+    this.#declared.set(name, declared);
+    return declared;
   }
 
   #table(name: string): PlannedTable {
@@ -283,6 +324,26 @@ export class PlannedRows {
     planned.words += (words?.length ?? 0) - (former?.length ?? 0);
     planned.hasNewCounts = true;
   }
+}
+
+/** The events that a table declares, and the property that identifies its rows. */
+interface DeclaredEvents {
+  readonly key: string | undefined;
+  readonly showsValues: boolean;
+  readonly events: readonly TableEvent[];
+}
+
+/** By definition: the store parses each version of one once. */
+const declaredBy = new WeakMap<Partial<TableDefinition>, DeclaredEvents>();
+
+function declaredEvents(definition: Partial<TableDefinition>): DeclaredEvents {
+  const known = declaredBy.get(definition);
+  if (known !== undefined) return known;
+  const { key, schema, events, read } = definition;
+  const shown = { key, showsValues: eventsShowValues(read) };
+  const declared = { ...shown, events: tableEvents(events, schema) };
+  declaredBy.set(definition, declared);
+  return declared;
 }
 
 /** The entries of an inserted row, by database. */

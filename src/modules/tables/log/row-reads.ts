@@ -1,7 +1,7 @@
-import { sameScalar, scalarOf, type StoredRow } from '../row.ts';
+import { sameScalar, scalarOf, type StoredRow, foldRow } from '../row.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
-import { foldRow, foldRows } from '../../../core/log/write/fold.ts';
+import { foldRows } from '../../../core/log/write/fold.ts';
 import type { Reads, RowStep } from '../../../core/log/store.ts';
 import { keyPrefix, prefixEnd, rowInTable, rowKey } from './index-key.ts';
 import { countByIndex, placesInIndex, rowsByIndex } from './row-scan.ts';

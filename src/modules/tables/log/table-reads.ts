@@ -2,8 +2,8 @@ import { LRUCache } from 'lru-cache';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
-import { foldRows, foldTable } from '../../../core/log/write/fold.ts';
-import type { StoredTable } from '../table.ts';
+import { foldRows } from '../../../core/log/write/fold.ts';
+import { type StoredTable, foldTable } from '../table.ts';
 import { buildKey, keyPrefix, prefixEnd } from './index-key.ts';
 
 /** Tables whose definitions are in the cache. */

@@ -1,5 +1,4 @@
 import type { Reads } from '../../../core/log/store.ts';
-import { foldTable } from '../../../core/log/write/fold.ts';
 import { unknownField } from '../../../core/operations/problems.ts';
 import type {
   RecordFamily,
@@ -18,7 +17,7 @@ import { Failure } from '../../../core/values/failure.ts';
 import { parseDistinct } from '../../../core/values/json/parse.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../../core/values/json/json.ts';
 import { type DefinitionMistake, definitionFields, parseDefinition } from '../definition.ts';
-import type { StoredTable, TableDefinition } from '../table.ts';
+import { type StoredTable, type TableDefinition, foldTable } from '../table.ts';
 import { reviewSchemaChange } from './schema-change.ts';
 import { schemaChangeReport, tableSchema } from './table-schema.ts';
 

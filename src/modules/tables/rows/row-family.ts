@@ -1,6 +1,5 @@
 import { needsUser } from '../../../core/http/visitor.ts';
 import type { Reads } from '../../../core/log/store.ts';
-import { foldRow } from '../../../core/log/write/fold.ts';
 import type { Call } from '../../../core/operations/operation.ts';
 import { requireKnownFields } from '../../../core/operations/problems.ts';
 import type {
@@ -23,7 +22,7 @@ import {
 import { hasScope } from '../../../core/values/key.ts';
 import { nearestName } from '../../../core/values/nearest.ts';
 import { addressNetwork } from '../../../core/values/network/cidr.ts';
-import { type Row, fieldOf, sameScalar, scalarOf } from '../row.ts';
+import { type Row, fieldOf, sameScalar, scalarOf, foldRow } from '../row.ts';
 import type { StoredTable, TableDefinition } from '../table.ts';
 import {
   type TableAccess,

@@ -1,3 +1,4 @@
+import type { StoredRow } from '../row.ts';
 import { actions } from '../../../core/log/change.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
@@ -70,14 +71,14 @@ export const subscribeToRows = defineOperation({
     requireOwnRows(definition);
     return streamFrom(parts.store, v.from_seq, {
       family: 'record',
-      matches: ({ change, before, after }: RecordChange<'record'>) =>
+      matches: ({ change, before, after }: RecordChange<StoredRow>) =>
         (after ?? before)?.row.table === definition.name &&
         ((v.id ?? null) === null || change.id === v.id) &&
         mayGet(input, call, parts, [before?.row, after?.row]),
     });
   },
   packet: (parts) => (given, call) => {
-    const { change, before, after } = given as RecordChange<'record'>;
+    const { change, before, after } = given as RecordChange<StoredRow>;
     const table = (after ?? before)?.row.table ?? '';
     // The definition and the access of the caller may have changed.
     const open = openNow({ table }, call, parts);

@@ -6,13 +6,8 @@ import { type Databases, environmentOptions, openDatabases } from '../../../core
 import { errorReason } from '../../../core/log/folder/data-folder.ts';
 import { isDiskFull, silenceDiskFullErrors } from '../../../core/log/folder/full-disk.ts';
 import { createReads } from '../../../core/log/reads.ts';
-import type { Reads } from '../../../core/log/store.ts';
-import {
-  type CopiedRow,
-  planCopy,
-  transactionsOf,
-  unlimitedReads,
-} from '../../../core/log/write/copied-rows.ts';
+import type { LogFamily, Reads } from '../../../core/log/store.ts';
+import { type CopiedRow, planCopy, transactionsOf } from '../../../core/log/write/copied-rows.ts';
 import type { WritePlan } from '../../../core/log/write/write-plan.ts';
 import { putWrites } from '../../../core/log/write/write-puts.ts';
 import { Failure } from '../../../core/values/failure.ts';
@@ -121,10 +116,10 @@ export class LogFold {
   #seq = 0;
   #storedAt = '';
 
-  constructor(source: Databases, scratch: Scratch) {
+  constructor(source: Databases, scratch: Scratch, families: readonly LogFamily[]) {
     this.#source = source;
     this.#scratch = scratch;
-    this.#reads = unlimitedReads(createReads(scratch.databases));
+    this.#reads = createReads(scratch.databases, families);
   }
 
   /** The log and the projections as far as it was applied. */

@@ -7,7 +7,7 @@ import { errorReason } from '../../../core/log/folder/data-folder.ts';
 import { isSeveralMark } from '../../../core/log/index-entries.ts';
 import { verifySliceEntries } from '../../../core/log/limits.ts';
 import { createReads } from '../../../core/log/reads.ts';
-import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
+import type { IndexBuild, LogFamily, Reads, TableCounts } from '../../../core/log/store.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { parseJson } from '../../../core/values/json/parse.ts';
 import { withoutWaiting } from '../../rules/log/rule-index.ts';
@@ -69,15 +69,20 @@ const checks = Object.entries({ ...entryChecks, ...numberedChecks }) as (readonl
  * reads one state of the data, up to which the copy has the log, so writes may continue, and no
  * state is held between slices. Rejects with `storage_full` if the room is too small.
  */
-export async function* verifyData(databases: Databases, room: Room): AsyncGenerator<Verification> {
+export async function* verifyData(
+  databases: Databases,
+  families: readonly LogFamily[],
+  room: Room,
+): AsyncGenerator<Verification> {
   const scratch = await openScratch(room);
   try {
-    const fold = new LogFold(databases, scratch);
+    const fold = new LogFold(databases, scratch, families);
+    const reads = createReads(databases, families);
     const names: readonly Name[] = ['log', ...decided, ...checks.map(([name]) => name)];
     const of = names.reduce((sum, name) => sum + entryCount(databases[name]), 0);
     const turns = eventLoop.turns('verify');
     let checked = 0;
-    for (const [name, slices] of passes(databases, fold)) {
+    for (const [name, slices] of passes(databases, reads, fold)) {
       for (const { entries, differences } of untilUnreadable(name, slices)) {
         checked += entries;
         yield { checked, of, differences };
@@ -89,8 +94,11 @@ export async function* verifyData(databases: Databases, room: Room): AsyncGenera
   }
 }
 
-function* passes(source: Databases, fold: LogFold): Iterable<readonly [Name, Iterable<Slice>]> {
-  const reads = createReads(source);
+function* passes(
+  source: Databases,
+  reads: Reads,
+  fold: LogFold,
+): Iterable<readonly [Name, Iterable<Slice>]> {
   yield ['log', fold.slices()];
   yield ['log', newestSeq(source)];
   for (const name of decided) yield [name, compared(name, { source, reads, fold })];

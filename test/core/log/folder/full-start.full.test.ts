@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { lstat, mkdir, readdir, statfs, writeFile } from 'node:fs/promises';
@@ -105,7 +106,7 @@ test('a check says that the disk of its copy is full', async (t) => {
   for (const [at, text] of store.part(rowLogPart).rows(0, { rows: 8, characters: 1e9 }).entries()) {
     await databases.log.put(at + 1, text);
   }
-  const late = verifyData(databases, { folder: disk, bytes: 1 });
+  const late = verifyData(databases, families, { folder: disk, bytes: 1 });
   await assert.rejects(late.next(), { code: 'storage_full', message: /the disk of .* is full/ });
 });
 

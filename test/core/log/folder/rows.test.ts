@@ -1,3 +1,4 @@
+import { openData } from '../../../../src/cli/open-data.ts';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
@@ -60,7 +61,14 @@ suite('a folder with rows of tables', () => {
     await commit(store, { ...secret, action: 'insert', data: { secret: 'one' } });
     await commit(store, { ...secret, action: 'edit', data: { secret: 'two' } });
     await store.close();
-    const parts = { folder, now: Date.now, newId: uuidv7, by: 'test', dryRun: false };
+    const parts = {
+      folder,
+      now: Date.now,
+      newId: uuidv7,
+      by: 'test',
+      dryRun: false,
+      openStore: openData,
+    };
     const { rows } = await purgeSecrets({ ...parts, selects: () => true });
     assert.deepEqual(rows, [8]);
     await requireRows(await scratchStore(t, { folder }));

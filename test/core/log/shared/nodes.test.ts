@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
@@ -216,7 +217,7 @@ suite('nodes with one shared log', () => {
     await assert.rejects(commit(node, inserted('b', { path: '/b' })), { code: 'unavailable' });
     assert.equal(node.rule('a')?.rule.path, '/a');
     await node.close();
-    const alone = await openStore({ folder, now: Date.now, newId: uuidv7 });
+    const alone = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
     t.after(() => alone.close());
     await assert.rejects(commit(alone, inserted('b', { path: '/b' })), { code: 'conflict' });
     await alone.part(membership).leave();
@@ -256,7 +257,7 @@ suite('nodes with one shared log', () => {
 
   test('begin with the history of one of them, also if the upload is interrupted', async (t) => {
     const folder = await temporaryFolder(t);
-    const alone = await openStore({ folder, now: Date.now, newId: uuidv7 });
+    const alone = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
     const vk = { vk: 'v', requestHash: 'ab' };
     await commit(alone, { ...inserted('a', { path: '/a' }), vk }, inserted('b', { path: '/b' }));
     await commit(alone, edited('a', { content: 'x'.repeat(600_000) }));
@@ -281,7 +282,7 @@ suite('nodes with one shared log', () => {
 
   test('have the generation of the history with which the cluster begins', async (t) => {
     const folder = await temporaryFolder(t);
-    const promoted = await openStore({ folder, now: Date.now, newId: uuidv7 });
+    const promoted = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
     await promoted
       .part(rowLogPart)
       .follow({ id: uuidv7(), generation: 3 }, 'https://centre.example');

@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import { uuidv7 } from 'uuidv7';
 import { openStore } from '../../../../src/core/log/open.ts';
 import type { Notice } from '../../../../src/core/log/shared/entry.ts';
@@ -44,6 +45,7 @@ export async function openNode(
     yield* shared.entries(after, signal);
   };
   const store = await openStore({
+    families,
     folder,
     now: Date.now,
     newId: uuidv7,

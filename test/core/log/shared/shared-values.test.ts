@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { uuidv7 } from 'uuidv7';
@@ -88,7 +89,7 @@ suite('values that the nodes of a cluster share', () => {
     await valuesOf(one).write(() => [['n', '1']]);
     await one.shared?.task('x').take(() => undefined);
     await one.close();
-    const alone = await openStore({ folder, now: Date.now, newId: uuidv7 });
+    const alone = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
     await alone.part(membership).leave();
     const log = new MemoryLog(alone.part(rowLogPart).identity().id);
     await alone.close();

@@ -1,14 +1,18 @@
+import type { StoredRule } from '../../../../src/modules/rules/rule.ts';
+import type { StoredRow } from '../../../../src/modules/tables/row.ts';
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import type { Draft } from '../../../../src/core/log/change.ts';
-import type { FeedSlice, RuleChange, Store } from '../../../../src/core/log/store.ts';
+import type { FeedSlice, RecordChange, Store } from '../../../../src/core/log/store.ts';
 import { openDatabases, openEnvironment } from '../../../../src/core/log/databases.ts';
 import { transactSync } from '../../../../src/core/log/environment.ts';
 import { LogFeed, feedSliceRowsMax } from '../../../../src/core/log/write/feed.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, ofOneMachine, scratchStore, startWriter } from '../scratch.ts';
+
+type RuleChange = RecordChange<StoredRule>;
 
 const never = new AbortController().signal;
 const rules = ['userinterface'] as const;
@@ -20,12 +24,12 @@ async function follow(store: Store, after: number, until: number): Promise<reado
     const slice = await store.changesAfter(rules, upTo, never);
     assert.ok(slice.upTo > upTo && slice.upTo - upTo <= feedSliceRowsMax);
     upTo = slice.upTo;
-    changes.push(...slice.changes);
+    changes.push(...(slice.changes as readonly RuleChange[]));
   }
   return changes;
 }
 
-function seqsOf(changes: readonly RuleChange[]): readonly number[] {
+function seqsOf(changes: readonly RecordChange[]): readonly number[] {
   return changes.map(({ change }) => change.seq);
 }
 
@@ -158,7 +162,10 @@ suite('a follower of the log', () => {
     );
     const { changes, upTo } = await store.changesAfter(['record'], 0, never);
     assert.equal(upTo, 6);
-    const prices = changes.map(({ before, after }) => [before?.row.price, after?.row.price]);
+    const prices = (changes as readonly RecordChange<StoredRow>[]).map(({ before, after }) => [
+      before?.row.price,
+      after?.row.price,
+    ]);
     assert.deepEqual(prices, [
       [undefined, 1],
       [1, 2],
@@ -266,7 +273,7 @@ suite('a wait for changes', () => {
     const waits = ends.map(({ signal }) => store.changesAfter(rules, 3, signal));
     await setImmediate();
     assert.equal(started.mock.callCount(), 1);
-    const empty: FeedSlice<'userinterface'> = { changes: [], upTo: 3 };
+    const empty: FeedSlice = { changes: [], upTo: 3 };
     ends[0]?.abort();
     assert.deepEqual(await waits[0], empty);
     assert.equal(cleared.mock.callCount(), 0);

@@ -99,7 +99,7 @@ test('a preview link ends with the key that has made it, and its pages lose thei
   const open = async ({ data }: Answer) => {
     const first = await fetch(data.url as string, { redirect: 'manual' });
     const cookie = first.headers.getSetCookie()[0]?.split(';')[0] ?? '';
-    return fetch(`${site.url}/a`, { headers: { cookie } });
+    return fetch(`${site.url}/a`, { headers: { cookie, 'sec-fetch-dest': 'document' } });
   };
   const [own, other] = [await open(made), await open(others)];
   assert.deepEqual([own.status, other.status], [200, 200]);

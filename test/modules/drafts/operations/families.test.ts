@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { test } from 'node:test';
@@ -107,7 +108,7 @@ test('publishing needs the scopes of all families of the draft', async (t) => {
 /** The history of a site as an export has it. */
 async function linesOf(site: TestSite): Promise<string> {
   const folder = join(site.folder, 'data');
-  const store = await openStore({ folder, now: Date.now, newId: uuidv7, readOnly: true });
+  const store = await openStore({ families, folder, now: Date.now, newId: uuidv7, readOnly: true });
   try {
     return [...exportedHistory(store)].join('\n');
   } finally {

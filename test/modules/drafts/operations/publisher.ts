@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import { uuidv7 } from 'uuidv7';
 import { scheduleParts } from './schedule-parts.ts';
 import { runPublish } from '../../../../src/modules/drafts/operations/publish.ts';
@@ -13,7 +14,7 @@ import { openStore } from '../../../../src/core/log/open.ts';
  */
 const [folder = '', way] = process.argv.slice(2);
 const now = Date.now;
-const store = await openStore({ folder, now, newId: uuidv7 });
+const store = await openStore({ families, folder, now, newId: uuidv7 });
 const parts = { store, newId: uuidv7, now };
 const given = {
   draft: 'draft',

@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { test, type TestContext } from 'node:test';
 import { uuidv7 } from 'uuidv7';
@@ -36,6 +37,7 @@ interface Listed {
 /** A store with a table, whose inserts of rows go into the outbox. */
 async function counter(t: TestContext) {
   const store = await openStore({
+    families,
     folder: await temporaryFolder(t),
     now: Date.now,
     newId: uuidv7,

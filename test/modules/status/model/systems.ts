@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { Writable } from 'node:stream';
@@ -81,7 +82,7 @@ export async function inProcess(t: Parameters<OpenSystem>[0]): Promise<OpenSyste
   );
   return async (run) => {
     const data = await temporaryFolder(run);
-    const store = await openStore({ folder: data, now: jumpingClock(), newId: uuidv7 });
+    const store = await openStore({ families, folder: data, now: jumpingClock(), newId: uuidv7 });
     run.after(() => store.close());
     await prepareCacheStore(data);
     const given = { ...config, server: { ...config.server, data } };
@@ -215,6 +216,8 @@ function composed(
       rowChecks: () => [],
       tasks: () => Promise.resolve([]),
     },
+    port: { tls: () => undefined, tlsPort: () => undefined },
+    signedIn: { watch: () => undefined },
   });
 }
 
@@ -310,6 +313,7 @@ export const overWebsockets: OpenSystem = async (t) => {
     },
     differences: async () => {
       const store = await openStore({
+        families,
         folder: join(site.folder, 'data'),
         now: Date.now,
         newId: uuidv7,

@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { readFile, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -94,7 +95,7 @@ test('a schema that changes while the server is stopped moves the values at the 
       'products.json': JSON.stringify(schema(price)),
     });
   await write({ type: 'number' });
-  const store = await openStore({ folder: join(folder, 'data'), now: Date.now, newId });
+  const store = await openStore({ families, folder: join(folder, 'data'), now: Date.now, newId });
   const parts = { store, newId, log: silentLog };
   await writeConfiguredTables(await readTestConfig(iniFile), parts);
   const id = newId();

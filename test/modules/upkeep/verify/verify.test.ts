@@ -1,3 +1,4 @@
+import { families } from '../../../../src/families.ts';
 import assert from 'node:assert/strict';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -447,13 +448,13 @@ suite('verifying the data', () => {
     const environment = openEnvironment(await temporaryFolder(t));
     t.after(() => environment.close());
     const databases = environment.transactionSync(() => openDatabases(environment));
-    await assert.rejects(verifyData(databases, { folder, bytes: 1e18 }).next(), {
+    await assert.rejects(verifyData(databases, families, { folder, bytes: 1e18 }).next(), {
       code: 'storage_full',
       message:
         /^The check folds .* needs up to 1,000,000,000,000 MB, but the disk of \S+ has [\d,]+ MB free\. Make room/,
     });
     const missing = join(folder, 'missing');
-    await assert.rejects(verifyData(databases, { folder: missing, bytes: 1 }).next(), {
+    await assert.rejects(verifyData(databases, families, { folder: missing, bytes: 1 }).next(), {
       code: 'unavailable',
       message: `${missing} cannot hold the temporary copy of the check (ENOENT)`,
     });

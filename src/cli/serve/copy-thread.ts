@@ -1,11 +1,10 @@
 import { once } from 'node:events';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
-import { newId, now } from '../../core/values/clock.ts';
 import { Failure, type FailureCode } from '../../core/values/failure.ts';
-import { openStore } from '../../core/log/open.ts';
 import type { Store } from '../../core/log/store.ts';
-import { copyRows, type CopyParts, type FollowingNode } from './copy-rows.ts';
-import { createCentralClient } from './central-client.ts';
+import { createCentralClient } from '../../modules/nodes/central-client.ts';
+import { copyRows, type CopyInThread, type FollowingNode } from '../../modules/nodes/copy-rows.ts';
+import { openData } from '../open-data.ts';
 
 /** The work of a thread: it copies from a centre into the data of a folder. */
 interface CopyJob {
@@ -21,11 +20,9 @@ type Outcome = { readonly code: FailureCode; readonly message: string } | undefi
  * Copies rows into the data of a folder in a thread of its own, with a store of its own, so that a
  * large transaction delays no visitor. Rejects as copyRows does; ends early when the signal aborts.
  */
-export async function copyInThread(
-  { central: { client, apikey }, node }: Pick<CopyParts, 'central' | 'node'>,
-  folder: string,
-  signal: AbortSignal,
-): Promise<void> {
+export const copyInThread: CopyInThread = async (parts, folder, signal) => {
+  const { central, node } = parts;
+  const { client, apikey } = central;
   const copyJob: CopyJob = { folder, central: { url: client.url, apikey }, node };
   const worker = new Worker(new URL(import.meta.url), { workerData: { copyJob } });
   const stop = (): void => {
@@ -43,7 +40,7 @@ export async function copyInThread(
   } finally {
     signal.removeEventListener('abort', stop);
   }
-}
+};
 
 async function work({ folder, central, node }: CopyJob): Promise<void> {
   const stopped = new AbortController();
@@ -53,7 +50,7 @@ async function work({ folder, central, node }: CopyJob): Promise<void> {
   parentPort?.once('message', stop);
   let store: Store | undefined;
   try {
-    store = await openStore({ folder, now, newId });
+    store = await openData(folder);
     const client = createCentralClient(central.url, store);
     const { apikey } = central;
     await copyRows({ store, node, central: { client, apikey } }, stopped.signal);
