@@ -207,7 +207,7 @@ export const getRender = defineOperation({
 /** Bytes of all pages of an answer. */
 const renderBytesMax = 4 * MIB;
 
-/** With those that do not fit: whoever asks for a long page again and again gets no more of them. */
+/** Bytes of all pages that are made for an answer, with those that do not fit. */
 const renderTriedBytesMax = 2 * renderBytesMax;
 
 /** The data of one page, and who may share it. */
