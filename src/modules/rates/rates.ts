@@ -37,6 +37,8 @@ export interface Rates {
    * the whole request has to be counted, and has counted nothing then.
    */
   countPlain(request: Pick<RatedRequest, 'origin' | 'path' | 'address'>): boolean;
+  /** Whether a path has rates. */
+  covers(place: { readonly origin: string; readonly path: string }): boolean;
   /** The rates of a path, a sentence each. */
   explain(place: { readonly origin: string; readonly path: string }): readonly string[];
 }
@@ -78,6 +80,7 @@ export function createRates(configs: readonly RateConfig[], parts: RateParts): R
       if (taken.isTaken) parts.counts.add(rate.name, 'passed');
       return taken.isTaken;
     },
+    covers: (place) => ratesOf(place).length > 0,
     explain: (place) => ratesOf(place).map(explained),
   };
 }
