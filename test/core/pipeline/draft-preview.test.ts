@@ -343,8 +343,11 @@ test('a browser without Sec-Fetch-Dest gets of such a draft what no script asks 
 });
 
 test('no answer of a preview of a drafter runs scripts, errors included', async (t) => {
-  const ini = '[disk.site]\nroot = site\nerrors = errors\n[access.in]\npath = /in/*\nallow = 192.0.2.1\n';
-  const site = await siteWithDraft(t, ini, { 'site/errors/4xx.html': '<script src="/a.js"></script>' });
+  const ini =
+    '[disk.site]\nroot = site\nerrors = errors\n[access.in]\npath = /in/*\nallow = 192.0.2.1\n';
+  const site = await siteWithDraft(t, ini, {
+    'site/errors/4xx.html': '<script src="/a.js"></script>',
+  });
   const drafter = await author(site, ['read', 'draft']);
   await drafter.write({ path: '/part', content: script });
   const preview = await openPreview(site);
@@ -373,6 +376,9 @@ test('what a page loads opens no preview', async (t) => {
   const headers = { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'document' };
   const opened = await fetch(data.url, { headers, redirect: 'manual' });
   assert.equal(opened.headers.getSetCookie().length, 1);
+  const old = { accept: 'image/avif,image/webp,*/*;q=0.8' };
+  const pictured = await fetch(data.url, { headers: old, redirect: 'manual' });
+  assert.deepEqual(pictured.headers.getSetCookie(), []);
   const looked = await fetch(data.url, { method: 'HEAD', redirect: 'manual' });
   assert.deepEqual(looked.headers.getSetCookie(), []);
 });
