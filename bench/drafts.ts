@@ -19,6 +19,7 @@ import { pairText } from './report.ts';
 import { pageMadeAnew, scenarios } from './scenarios.ts';
 import { waymark } from './servers/waymark.ts';
 import { createWorkspace, rulesFor } from './workspace.ts';
+import { storedDrafts } from '../src/modules/drafts/log/family.ts';
 
 const { values: options } = parseArgs({
   options: {
@@ -85,7 +86,7 @@ async function fill(folder: string, count: number): Promise<void> {
     });
     await addDraft(store, `draft ${at}`, own.map(edited));
     const schedule = { at: `29${10 + (at % 90)}-01-01T00:00:00.000Z`, digest: 'x' };
-    const id = store.draftNamed(`draft ${at}`)?.id ?? '';
+    const id = store.of(storedDrafts).draftNamed(`draft ${at}`)?.id ?? '';
     await commit(store, [{ family: 'draft', id, action: 'edit', data: { schedule } }]);
   }
   await store.close();
@@ -96,7 +97,7 @@ async function publishOnce(folder: string, changes: number): Promise<void> {
   const store = await open(folder);
   const ids = await insertPages(store, changes);
   await addDraft(store, 'large', ids.map(edited));
-  const draft = store.draftNamed('large')?.id ?? '';
+  const draft = store.of(storedDrafts).draftNamed('large')?.id ?? '';
   const given = {
     ...{
       draft,
@@ -152,7 +153,7 @@ async function addDraft(
   changes: readonly LoggedDraft[],
 ): Promise<void> {
   await commit(store, [{ family: 'draft', id: uuidv7(), action: 'insert', data: { name } }]);
-  const draft = store.draftNamed(name);
+  const draft = store.of(storedDrafts).draftNamed(name);
   if (draft === undefined) throw new Error(`no draft ${name}`);
   await commit(draftStore(store, draft), changes);
 }

@@ -77,7 +77,9 @@ suite('the reference', () => {
   });
 
   test('says of each ini key whether a change needs a restart, as the server does', () => {
-    for (const { section, name, example, restart } of describedKeys()) {
+    // A test of custom modules does it for those, which have to be there.
+    const fixed = describedKeys().filter(({ section }) => section !== 'module.<name>');
+    for (const { section, name, example, restart } of fixed) {
       const header = `[${titleOf(section)}]`;
       const others = Object.entries(settingsInUse[section] ?? {}).filter(([key]) => key !== name);
       const lines = [header, ...others.map(([key, value]) => `${key} = ${value}`)];

@@ -9,8 +9,8 @@ import {
   type PrivatePlace,
 } from '../values/network/unix-socket.ts';
 import { pathBytesMax } from '../values/limits.ts';
-import { encodeNonAscii, readPath, textOfPath } from '../values/path.ts';
-import type { ValueParser } from './values.ts';
+import { encodeNonAscii, escapedPath, readPath, textOfPath } from '../values/path.ts';
+import { type ValueParser, written } from './values.ts';
 
 /** An IPv4 or IPv6 address, in its standard form. */
 export const ipAddress: ValueParser<string> = (text) => {
@@ -108,7 +108,7 @@ export const originPattern: ValueParser<string> = (text) => {
  * A path of the site in its canonical form: it starts with `/`, and percent escapes are decoded
  * once, as `parseRequest` does. Spaces and non-ASCII characters need no escape.
  */
-export const sitePath: ValueParser<string> = (text) => {
+export const sitePath = written<string>((text) => {
   if (/[?#]/.test(text)) return { refused: 'the path has a query or a fragment' };
   const value = readPath(encodeNonAscii(text));
   if (typeof value !== 'string') return { refused: value.reason };
@@ -120,21 +120,21 @@ export const sitePath: ValueParser<string> = (text) => {
     return { refused: `the path has more than ${pathBytesMax} bytes` };
   }
   return { value };
-};
+}, escapedPath);
 
 /** The path of a mount, with a final `/`. */
-export const mountPath: ValueParser<string> = (text) => {
+export const mountPath = written<string>((text) => {
   if (text.endsWith('*'))
     return { refused: 'remove the *: a mount answers everything below its path' };
   const parsed = sitePath(text);
   return 'value' in parsed ? { value: parsed.value.replace(/\/?$/, '/') } : parsed;
-};
+}, escapedPath);
 
 /** The prefix before `/svc1`, without a final `/`; empty for `/`. */
-export const basePath: ValueParser<string> = (text) => {
+export const basePath = written<string>((text) => {
   const parsed = sitePath(text);
   return 'value' in parsed ? { value: parsed.value.replace(/\/$/, '') } : parsed;
-};
+}, escapedPath);
 
 /** A link of a page: a path of this site, or an absolute http(s) URL; unchanged. */
 export const link: ValueParser<string> = (value) => {

@@ -5,6 +5,7 @@ import {
   type IniSection,
   type ParsedIni,
   type ParsedSection,
+  keysOf,
   sectionKinds,
   type SectionKind,
 } from './ini-section.ts';
@@ -53,8 +54,7 @@ export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
         const settings = settingsOf(part, fields, { ini, section, inputs });
         if (settings !== undefined) made.push(settings);
       }
-      const { order } = part;
-      const inOrder = order === undefined ? made : made.toSorted(order);
+      const inOrder = made.toSorted((one, other) => part.order?.(one, other) ?? 0);
       config = withSettings(config, part.place, kind.isNamed ? inOrder : made[0]);
     }
   }
@@ -66,7 +66,7 @@ export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
 /** The keys of the owner of a header, and those that have no place of their own. */
 function keysBeside({ owner, parts }: SectionKind): Keys {
   const beside = parts.filter((part) => part === owner || part.place === undefined);
-  return Object.assign({}, ...beside.map(({ keys }) => keys)) as Keys;
+  return keysOf(beside);
 }
 
 /** The header fields of a section: those of its own lines, and of the sections for its fields. */
@@ -88,14 +88,14 @@ function lineMembers(
 }
 
 function settingsOf(
-  { settings }: IniSection,
+  part: IniSection,
   fields: Members,
   { ini, section, inputs }: { ini: ParsedIni; section: ParsedSection; inputs: Inputs },
 ): object | undefined {
   const { folder, cores, hostName, contents } = inputs;
   const content = { ...contents.get(section) };
-  if (settings === undefined) return { ...fields, ...content };
-  return settings(fields, { ini, folder, cores, hostName, content });
+  if (part.settings === undefined) return { ...fields, ...content };
+  return part.settings(fields, { ini, folder, cores, hostName, content });
 }
 
 /** The values of keys by their names in the configuration, with absolute paths. */

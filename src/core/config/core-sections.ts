@@ -1,5 +1,4 @@
 import { resolve } from 'node:path';
-import { escapedPath } from '../values/path.ts';
 import {
   basePath,
   cidr,
@@ -13,13 +12,12 @@ import { type Certificate, type Config, loopbackHosts } from './config.ts';
 import { checkFile } from './files.ts';
 import { hsts, hstsText } from './headers.ts';
 import { includePattern } from './include.ts';
-import { type FieldsOf, list, optional, repeated, single } from './ini-key.ts';
+import { type FieldsOf, fileKey, flagKey, list, optional, repeated, single } from './ini-key.ts';
 import { iniSection, type ParsedIni, type ParsedSection, problemOf } from './ini-section.ts';
-import { readKeyPair } from './key-pair.ts';
 import { connectionsMax, keyRateMax } from './limits.ts';
 import type { LineProblem } from './problem.ts';
-import { fileProblem } from './references.ts';
-import { anyText, scope, wholeNumber, wordOr, yesNo } from './values.ts';
+import { checkPair } from './references.ts';
+import { anyText, scope, wholeNumber, wordOr } from './values.ts';
 
 declare module './config.ts' {
   interface Config {
@@ -66,8 +64,7 @@ const serverKeys = {
     example: '/var/lib/waymark',
     restart: true,
   }),
-  import: optional(anyText, {
-    isPath: true,
+  import: fileKey({
     holds: 'the page rules to import',
     checkPath: checkFile,
     about: 'An NDJSON file that the server imports once, while the data folder is empty.',
@@ -75,7 +72,6 @@ const serverKeys = {
     restart: true,
   }),
   base: optional(basePath, {
-    write: escapedPath,
     about: 'A prefix before `/svc1`, for a site that has pages of its own there.',
     example: '/waymark',
   }),
@@ -170,25 +166,20 @@ function duplicateAddresses(ini: ParsedIni): readonly LineProblem[] {
 }
 
 const tlsKeys = {
-  cert: optional(anyText, {
-    isPath: true,
+  cert: fileKey({
     about:
       'A PEM file with the certificate and its issuers, for clients that name no host or a host ' +
       'without a section.',
     example: '/etc/waymark/example.com.pem',
     restart: true,
   }),
-  key: optional(anyText, {
-    isPath: true,
+  key: fileKey({
     holds: 'a private key',
     about: 'A PEM file with its private key, without a passphrase.',
     example: '/etc/waymark/example.com.key',
     restart: true,
   }),
-  http_redirect: single(yesNo, 'yes', {
-    about: 'Whether requests without TLS are redirected to https.',
-    example: 'no',
-  }),
+  http_redirect: flagKey('yes', { about: 'Whether requests without TLS are redirected to https.' }),
   hsts: optional(hsts, {
     write: hstsText,
     about:
@@ -210,7 +201,7 @@ export const tlsDefaults = iniSection({
     ...tlsWithoutCertificate(ini),
     ...certificatesWithoutTls(ini),
   ],
-  read: readPair,
+  read: checkPair,
   settings({ cert, key, ...fields }, { ini, folder }) {
     const own = certificateOf({ name: '', values: { cert, key } }, folder);
     const others = ini.all(tlsHosts).flatMap((section) => certificateOf(section, folder));
@@ -240,14 +231,12 @@ export const tlsDefaults = iniSection({
 });
 
 const tlsHostKeys = {
-  cert: optional(anyText, {
-    isPath: true,
+  cert: fileKey({
     about: 'The certificate for this name; `[tls.*.example.com]` is for all names one label below.',
     example: '/etc/waymark/shop.pem',
     restart: true,
   }),
-  key: optional(anyText, {
-    isPath: true,
+  key: fileKey({
     holds: 'a private key',
     about: 'Its private key.',
     example: '/etc/waymark/shop.key',
@@ -266,7 +255,7 @@ export const tlsHosts = iniSection({
     name: 'shop.example.com',
     lines: { cert: '/etc/waymark/shop.pem', key: '/etc/waymark/shop.key' },
   },
-  read: readPair,
+  read: checkPair,
   written: ({ tls }) =>
     tls.certificates.flatMap(({ host, certFile, keyFile }) =>
       host === undefined ? [] : [{ name: host, cert: certFile, key: keyFile }],
@@ -291,21 +280,6 @@ function certificateOf(
 
 function certificates({ tls }: Config) {
   return new Map(tls.certificates.map((certificate) => [certificate.host, certificate]));
-}
-
-async function readPair(
-  section: ParsedSection<typeof tlsHostKeys>,
-  { folder }: { readonly folder: string },
-) {
-  const { cert, key } = section.values;
-  if (cert === undefined || key === undefined) return {};
-  const files = { cert, key };
-  const read = await readKeyPair({
-    certFile: resolve(folder, cert),
-    keyFile: resolve(folder, key),
-  });
-  if (!('refused' in read)) return {};
-  return { problems: fileProblem(section, { ...read, file: files[read.key] }) };
 }
 
 /** The key of a section that brings a certificate in place of its files, if it does. */

@@ -44,10 +44,10 @@ function describedSections(
   { config, kinds }: { readonly config: Config; readonly kinds: readonly SectionKind[] },
 ): readonly string[] {
   const name = isNamed ? String(Reflect.get(settings, 'name')) : '';
-  const texts = parts.map((part) => {
+  const texts = parts.flatMap((part) => {
     const { place } = part;
     const isOwn = part !== owner && place !== undefined;
-    return keyTexts(part.keys, isOwn ? Object(settingsAt(config, place)) : settings);
+    return Object.entries(keyTexts(part.keys, isOwn ? settingsAt(config, place) : settings));
   });
   const linesOf = ({ lines }: IniSection): string =>
     lines?.write((Reflect.get(settings, lines.member) ?? []) as readonly string[]) ?? '';
@@ -56,7 +56,7 @@ function describedSections(
     return lines === '' ? [] : [`[${prefix}.${name}.${tail}]\n${lines}`];
   });
   const title = header.replace(/<\w+>/, () => name);
-  return [section(title, Object.assign({}, ...texts)) + linesOf(owner), ...others];
+  return [section(title, Object.fromEntries(texts)) + linesOf(owner), ...others];
 }
 
 /**

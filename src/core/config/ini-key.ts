@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
-import { isUrl } from './addresses.ts';
+import { isUrl, originPattern } from './addresses.ts';
 import { quoted } from './problem.ts';
-import type { Parsed, ValueParser } from './values.ts';
+import { anyText, type Parsed, type ValueParser, yesNo } from './values.ts';
 
 /**
  * The whole description of one key of a section: how to parse its value, its default, and its name
@@ -53,7 +53,7 @@ interface KeyOptions<Item, Field extends string> {
   readonly isOpen?: (text: string) => boolean;
   /** Whether its value is a secret, which no operation shows. */
   readonly isSecret?: true;
-  /** The ini text of a value; by default texts and numbers as they are, and `yes` or `no`. */
+  /** The ini text of a value, if that of its parser is another one. */
   write?(value: Item): string;
 }
 
@@ -78,14 +78,6 @@ type CamelCase<S extends string> = S extends `${infer First}_${infer Rest}`
   ? `${First}${Capitalize<CamelCase<Rest>>}`
   : S;
 
-/** A file or folder that a key names, and what it holds. */
-export interface HeldFile {
-  /** As the ini text has it. */
-  readonly path: string;
-  readonly holds: string;
-  readonly isOpen?: KeyOptions<unknown, string>['isOpen'];
-}
-
 /** The path of a file that a key names; a URL stays as it is. */
 export function resolvedPath(folder: string, text: string): string {
   return isUrl(text) ? text : resolve(folder, text);
@@ -96,13 +88,44 @@ export function configFieldName(key: string, { field }: Pick<IniKey<unknown>, 'f
   return field ?? key.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 }
 
+/** The options of a key, with the writer of its parser. */
+function written<T, Field extends string>(
+  parse: ValueParser<T>,
+  options: KeyOptions<T, Field>,
+): KeyOptions<T, Field> {
+  const write = (value: T): string => parse.write?.(value) ?? '';
+  return { ...(parse.write !== undefined && { write }), ...options };
+}
+
 /** A key that always has a value. */
 export function single<T, const Field extends string>(
   parse: ValueParser<T>,
   defaultText: string,
   options: KeyOptions<T, Field>,
 ): IniKey<T, Field> {
-  return { ...options, parse: unlessEmpty(parse, defaultText), defaultText, isList: false };
+  return {
+    ...written(parse, options),
+    parse: unlessEmpty(parse, defaultText),
+    defaultText,
+    isList: false,
+  };
+}
+
+/** The key `origin`; `what` says what those of the origin are, `more` follows. */
+export function originKey(
+  what: string,
+  {
+    more = '',
+    ...options
+  }: Partial<KeyOptions<string, 'origin'>> & { readonly more?: string } = {},
+): IniKey<string, 'origin'> {
+  const wildcards = '`https://*.example.com` for all subdomains, `*` for every origin.';
+  return single(originPattern, '*', {
+    about: `The origin ${what}; ${wildcards}${more}`,
+    example: 'https://www.example.com',
+    field: 'origin',
+    ...options,
+  });
 }
 
 /** A key that may be absent or empty, which means the same. */
@@ -111,11 +134,26 @@ export function optional<T, const Field extends string>(
   options: KeyOptions<T, Field>,
 ): IniKey<T | undefined, Field> {
   return {
-    ...options,
+    ...written(parse, options),
     parse: (text) => (text === '' ? { value: undefined } : parse(text)),
     defaultText: undefined,
     isList: false,
   };
+}
+
+/** A key that is `yes` or `no`; its example is the one that is not its default. */
+export function flagKey<const Field extends string>(
+  defaultText: 'yes' | 'no',
+  options: Omit<KeyOptions<boolean, Field>, 'example'>,
+): IniKey<boolean, Field> {
+  return single(yesNo, defaultText, { ...options, example: defaultText === 'yes' ? 'no' : 'yes' });
+}
+
+/** A key with the path of a file that may be absent. */
+export function fileKey<const Field extends string>(
+  options: KeyOptions<string, Field>,
+): IniKey<string | undefined, Field> {
+  return optional(anyText, { ...options, isPath: true });
 }
 
 /** A key with several values, each on a line of its own as `key[]`. */
@@ -126,7 +164,7 @@ export function repeated<T, const Field extends string>(
 ): IniKey<readonly T[], Field> {
   const each = unlessEmpty(parse, defaultText);
   return {
-    ...options,
+    ...written(parse, options),
     parse: (text) => {
       const parsed = each(text);
       return 'value' in parsed ? { value: [parsed.value] } : parsed;
@@ -143,7 +181,7 @@ export function repeatedIfAny<T, const Field extends string>(
   options: KeyOptions<T, Field>,
 ): IniKey<readonly T[], Field> {
   return {
-    ...options,
+    ...written(parse, options),
     parse: (text) => {
       if (text === '') return { value: [] };
       const parsed = parse(text);
@@ -161,7 +199,12 @@ export function list<T, const Field extends string>(
   defaultText: string,
   options: KeyOptions<T, Field>,
 ): IniKey<readonly T[], Field> {
-  return { ...options, parse: (text) => parseItems(text, parse), defaultText, isList: true };
+  return {
+    ...written(parse, options),
+    parse: (text) => parseItems(text, parse),
+    defaultText,
+    isList: true,
+  };
 }
 
 /** The value of an absent key. */

@@ -1,6 +1,6 @@
 import type { Steps } from '../fair/turns.ts';
 import type { Config } from './config.ts';
-import type { ExampleLines, FieldsOf, HeldFile, Keys, ValuesOf } from './ini-key.ts';
+import type { ExampleLines, FieldsOf, Keys, ValuesOf } from './ini-key.ts';
 import type { LineProblem } from './problem.ts';
 import type { Entry } from './scan.ts';
 import type { ValueParser } from './values.ts';
@@ -127,8 +127,6 @@ export interface ParsedSection<K extends Keys = Keys> {
   readonly lines: ReadonlyMap<string, readonly number[]>;
   /** Whether all of its lines are valid. */
   readonly isValid: boolean;
-  /** The files that its keys name and that no mount may serve. */
-  readonly heldFiles: readonly HeldFile[];
   /** Its lines that are no keys, as pairs of name and value. */
   readonly fields: readonly string[];
   /** Whether it has no such lines, also no wrong ones. */
@@ -171,13 +169,18 @@ export interface SectionKind {
   readonly tail: string | undefined;
 }
 
+/** The keys of several sections. */
+export function keysOf(parts: readonly IniSection[]): Keys {
+  return Object.fromEntries(parts.flatMap(({ keys }) => Object.entries(keys)));
+}
+
 /** The kinds of section in their order. */
 export function sectionKinds(sections: readonly IniSection[]): readonly SectionKind[] {
   const byHeader = Map.groupBy(sections, ({ header }) => header);
   return [...byHeader].flatMap(([header, parts]) => {
     const [owner] = parts;
     if (owner === undefined) return [];
-    const keys: Keys = Object.assign({}, ...parts.map((part) => part.keys));
+    const keys = keysOf(parts);
     const [, prefix = header, tail] = /^([^.]+)\.<\w+>(?:\.(.*))?$/.exec(header) ?? [];
     return [{ header, owner, parts, keys, isNamed: header.includes('<'), prefix, tail }];
   });

@@ -1,11 +1,10 @@
 import { dirname } from 'node:path';
 import { atOnce, type Steps } from '../fair/turns.ts';
 import { nearestName } from '../values/nearest.ts';
-import { isUrl } from './addresses.ts';
 import { duplicateMessage, parseEntry, parseVariables } from './entry.ts';
 import { foreignKey } from './foreign-words.ts';
 import { lineNumber, lineWords, placeOf, type IncludedFile } from './include.ts';
-import { defaultValue, type HeldFile, type IniKey, type Keys, resolvedPath } from './ini-key.ts';
+import { defaultValue, type IniKey, type Keys, resolvedPath } from './ini-key.ts';
 import {
   type IniSection,
   type ParsedIni,
@@ -207,18 +206,12 @@ function parseSection(
       isBelow && typeof value === 'string' ? resolvedPath(section.folder, value) : value,
     ];
   });
-  const heldFiles = all.flatMap(([name, path]): readonly HeldFile[] => {
-    const { holds, isOpen } = (typeof name === 'string' ? keys[name] : undefined) ?? {};
-    if (holds === undefined || typeof path !== 'string' || isUrl(path)) return [];
-    return [{ path, holds, ...(isOpen && { isOpen }) }];
-  });
   const { name, line } = section;
   const fieldLines = { title, line, entries: further };
   return {
     name,
     line,
     keys,
-    heldFiles,
     values: Object.fromEntries(all) as ParsedSection['values'],
     lines,
     isValid,

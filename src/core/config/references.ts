@@ -4,7 +4,7 @@ import { type JsonObject, isJsonObject, nestsDeeper } from '../values/json/json.
 import { jsonDepthMax } from '../values/limits.ts';
 import { isUrl } from './addresses.ts';
 import { checkFile, readText } from './files.ts';
-import type { HeldFile, IniKey } from './ini-key.ts';
+import type { IniKey } from './ini-key.ts';
 import {
   type IniSection,
   lineOf,
@@ -13,6 +13,7 @@ import {
   type ReadFiles,
   sectionKinds,
 } from './ini-section.ts';
+import { readKeyPair } from './key-pair.ts';
 import { jwksBytesMax } from './limits.ts';
 import { type LineProblem, quoted } from './problem.ts';
 import type { Refused } from './values.ts';
@@ -64,6 +65,14 @@ async function readFiles(
   return (await part.read?.(section, { folder })) ?? {};
 }
 
+/** A file or folder that no mount may serve, and what it holds. */
+interface HeldFile {
+  readonly path: string;
+  readonly holds: string;
+}
+
+type HeldKey = Pick<IniKey<unknown>, 'holds' | 'isOpen'> & { readonly path: string };
+
 /** All sections of an ini text. */
 function parsedSections(ini: ParsedIni): readonly ParsedSection[] {
   return sectionKinds(ini.sections).flatMap(({ owner }) => ini.all(owner));
@@ -109,6 +118,21 @@ export function fileProblem(
   return line === undefined ? [] : [{ line, message: `\`${key}\` = ${quoted(file)} ${refused}` }];
 }
 
+/** Checks the certificate and private key of a section, if it has both. */
+export async function checkPair(
+  section: Pick<ParsedSection, 'line' | 'lines' | 'isValid'> & { readonly values: PairFiles },
+  { folder }: { readonly folder: string },
+): Promise<ReadFiles> {
+  const { cert, key } = section.values;
+  if (cert === undefined || key === undefined) return {};
+  const pair = { certFile: resolve(folder, cert), keyFile: resolve(folder, key) };
+  const read = await readKeyPair(pair);
+  if (!('refused' in read)) return {};
+  return { problems: fileProblem(section, { ...read, file: { cert, key }[read.key] }) };
+}
+
+type PairFiles = Readonly<Record<'cert' | 'key', string | undefined>>;
+
 /**
  * The files that no mount may serve: those of which their keys say so, and the ini file with those
  * that it includes. `folder` is the base of relative paths. A symbolic link may lead elsewhere
@@ -118,9 +142,11 @@ export async function privateFiles(
   ini: ParsedIni,
   { folder, iniFiles }: { readonly folder: string; readonly iniFiles: readonly string[] },
 ): Promise<readonly HeldFile[]> {
-  const held = parsedSections(ini).flatMap(({ heldFiles }) => heldFiles);
+  const held = parsedSections(ini).flatMap((section) =>
+    pathsOf(section, ({ holds }) => holds !== undefined).map(({ path, key }) => ({ ...key, path })),
+  );
   const own = iniFiles.map((path) => ({ path, holds: 'the ini file' }));
-  const found = [...held, ...own].map(async ({ path: written, holds, isOpen }: HeldFile) => {
+  const found = [...held, ...own].map(async ({ path: written, holds = '', isOpen }: HeldKey) => {
     const path = resolve(folder, written);
     if (isOpen !== undefined) {
       const read = await readText(path, { bytesMax: jwksBytesMax });

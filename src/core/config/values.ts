@@ -1,5 +1,5 @@
 import { isScope, scopes, type Scope } from '../values/key.ts';
-import { durationMs, sizeBytes } from '../values/units.ts';
+import { durationMs, durationText, sizeBytes, sizeText } from '../values/units.ts';
 import { nearestName } from '../values/nearest.ts';
 import { quoted, quotedChoice } from './problem.ts';
 
@@ -18,7 +18,16 @@ export type Parsed<T> = { readonly value: T } | Refused;
  * Parses the text of a value, which is well-formed and has no control character except tabs. Only
  * the parser of a whole key may get an empty text.
  */
-export type ValueParser<T> = (text: string) => Parsed<T>;
+export interface ValueParser<T> {
+  (text: string): Parsed<T>;
+  /** The ini text of a value, where `check` does not write it as it is. */
+  write?(value: T): string;
+}
+
+/** A parser whose values have another text than their own. */
+export function written<T>(parse: ValueParser<T>, write: (value: T) => string): ValueParser<T> {
+  return Object.assign(parse, { write });
+}
 
 const switches: Readonly<Record<string, boolean>> = {
   yes: true,
@@ -59,22 +68,22 @@ export function wordOr<W extends string, T>(word: W, parse: ValueParser<T>): Val
 export function duration(min: string, max: string): ValueParser<number> {
   const minMs = durationMs(min) ?? 0;
   const maxMs = durationMs(max) ?? Infinity;
-  return (text) => {
+  return written((text) => {
     const value = durationMs(text);
     if (value === undefined)
       return { refused: 'write a time such as `500ms`, `3s`, `5m` or `30d`' };
     if (value < minMs || value > maxMs) return { refused: `write a time from ${min} to ${max}` };
     return { value };
-  };
+  }, durationText);
 }
 
 /** A size such as `64KiB`, `256MiB`, `1GiB`, `10MB` or `4096`, in bytes. */
-export const size: ValueParser<number> = (text) => {
+export const size = written<number>((text) => {
   const value = sizeBytes(text);
   return value === undefined
     ? { refused: 'write a size such as `64KiB`, `256MiB` or `1GiB`' }
     : { value };
-};
+}, sizeText);
 
 /** One of some words. */
 export function choice<const W extends string>(...words: readonly W[]): ValueParser<W> {
@@ -104,14 +113,17 @@ export function shortText(charactersMax: number): ValueParser<string> {
 }
 
 /** The path to a claim of a token: names separated by dots, such as `realm_access.roles`. */
-export const claimPath: ValueParser<readonly string[]> = (text) => {
-  const value = text.split('.');
-  // Some issuers name claims by URLs: such a name is one name, with its dots.
-  if (/^https?:\/\//.test(text)) return { value: [text] };
-  return value.every((name) => name !== '')
-    ? { value }
-    : { refused: 'write the name of a claim, such as `roles` or `realm_access.roles`' };
-};
+export const claimPath = written<readonly string[]>(
+  (text) => {
+    const value = text.split('.');
+    // Some issuers name claims by URLs: such a name is one name, with its dots.
+    if (/^https?:\/\//.test(text)) return { value: [text] };
+    return value.every((name) => name !== '')
+      ? { value }
+      : { refused: 'write the name of a claim, such as `roles` or `realm_access.roles`' };
+  },
+  (names) => names.join('.'),
+);
 
 /** The path of a file below a folder, without a leading `/`. */
 export const pathBelow: ValueParser<string> = (text) => {

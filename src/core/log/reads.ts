@@ -1,4 +1,3 @@
-import { createDraftsReads } from '../../modules/drafts/log/drafts-reads.ts';
 import { type PastReads, createPastRules } from '../../modules/rules/log/past-rules.ts';
 import { rulesByPath } from '../../modules/rules/log/path-order.ts';
 import { createTreeReads } from '../../modules/rules/log/path-tree.ts';
@@ -14,13 +13,12 @@ import { createRuleAssetReads, createRuleTimeReads } from '../../modules/rules/l
 import { type StoredRule, foldRule } from '../../modules/rules/rule.ts';
 import { createRowReads } from '../../modules/tables/log/row-reads.ts';
 import { createTableReads } from '../../modules/tables/log/table-reads.ts';
-import { createHookReads } from '../../modules/webhooks/log/hook-reads.ts';
 import type { ApiKey } from '../values/key.ts';
 import type { Change, Family, HistoryRow } from './change.ts';
 import { claimKey, unpackClaim } from './claims.ts';
 import type { Databases } from './databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from './encoding.ts';
-import type { LogFamily, Reads, RuleStep } from './store.ts';
+import type { LogFamily, ReadFamily, Reads, RuleStep } from './store.ts';
 import { foldRows } from './write/fold.ts';
 
 /**
@@ -61,7 +59,7 @@ export function createReads(
   const tables = createTableReads(databases, rows);
   const rowReads = createRowReads(databases, { rows, ...tables, historyBytes: past.historyBytes });
 
-  return {
+  const reads: Reads = {
     rule: ruleById,
     ruleAt: (id, seq) => past.ruleAt(id, seq),
     rows,
@@ -92,13 +90,26 @@ export function createReads(
       return id === undefined ? undefined : keyById(id);
     },
     keys: () => [...key.getRange()].map(({ value }) => storedJson(value) as ApiKey),
-    ...createHookReads(databases, rows),
     ...tables,
-    ...createDraftsReads(databases),
     ...rowReads,
     seq: () => Number(meta.get('seq') ?? 0),
     families,
     projectionOf: projectionsOf(families),
+    of: (family) => opened(family),
+  };
+  const opened = familyReads(databases, reads);
+  return reads;
+}
+
+/** Opens the reads of each family once. */
+function familyReads(databases: Databases, reads: Reads): Reads['of'] {
+  const opened = new Map<object, object>();
+  return <R extends object>(family: ReadFamily<R>): R => {
+    const known = opened.get(family) as R | undefined;
+    if (known !== undefined) return known;
+    const made = family.reads(databases, reads);
+    opened.set(family, made);
+    return made;
   };
 }
 

@@ -1,10 +1,8 @@
-import type { DraftedFamily, SiteDraft } from '../../modules/drafts/draft.ts';
 import type { TreeReads } from '../../modules/rules/log/path-tree.ts';
 import type { RulePlace } from '../../modules/rules/log/rule-index.ts';
 import type { Candidate, StoredRule } from '../../modules/rules/rule.ts';
 import type { Row, Scalar, StoredRow } from '../../modules/tables/row.ts';
 import type { StoredTable } from '../../modules/tables/table.ts';
-import type { HookSecret, StoredHook } from '../../modules/webhooks/hook.ts';
 import type { CacheUse } from '../report/memory-use.ts';
 import type { Failure } from '../values/failure.ts';
 import type { JsonObject } from '../values/json/json.ts';
@@ -270,18 +268,6 @@ export interface Reads extends TreeReads {
   key(id: string): ApiKey | undefined;
   keyByHash(hash: string): ApiKey | undefined;
   keys(): readonly ApiKey[];
-  /** The current state of a hook; undefined when there is none. */
-  hook(id: string): StoredHook | undefined;
-  /** A hook as it was right after the change `seq` of the log. */
-  hookAt(id: string, seq: number): StoredHook | undefined;
-  /** The current hooks in the order of their ids, after `after`. */
-  hooksAfter(after: string): Iterable<StoredHook>;
-  /** The current hooks that subscribe to a type of event, or to all events. */
-  hooksFor(type: string): readonly StoredHook[];
-  /** A text that changes with each change of any hook or secret; undefined before the first one. */
-  hooksStamp(): string | undefined;
-  /** The secret of a hook, which signs its deliveries; also of a deleted hook. */
-  hookSecret(id: string): HookSecret | undefined;
   /** The table that has a name; undefined when there is none. */
   table(name: string): StoredTable | undefined;
   tableById(id: string): StoredTable | undefined;
@@ -331,21 +317,13 @@ export interface Reads extends TreeReads {
    * the most relevant first. Throws `invalid` for an unusable cursor.
    */
   searchRows(table: string, text: string, options?: SearchOptions): Iterable<SearchStep>;
-  /** A draft, also one that is no longer open. */
-  draft(id: string): SiteDraft | undefined;
-  /** The latest draft that has a name: the open one, if there is one. */
-  draftNamed(name: string): SiteDraft | undefined;
-  /** The drafts of a state in the order of their ids, after `after`. */
-  draftsIn(state: SiteDraft['state'], after?: string): Iterable<SiteDraft>;
-  /** The records that an open draft changes, of one family after the other, by their ids. */
-  draftRecords(draft: SiteDraft, after?: DraftedRecordName): Iterable<DraftedRecord>;
-  /** How many changes an open draft has of one record. */
-  draftChangesOf(draft: SiteDraft, id: string): number;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
   /** How the log keeps the records of a family; undefined if only the log has them. */
   projectionOf(family: Family): FamilyProjection<object> | undefined;
   readonly families: readonly LogFamily[];
+  /** The reads of a family, which is opened when it is first asked for. */
+  of<R extends object>(family: ReadFamily<R>): R;
 }
 
 /** Makes reads of the data of a store. */
@@ -369,6 +347,12 @@ export interface LogFamily {
   ): void;
   /** Upgrades data of a former layout; called in a transaction whenever a folder is opened. */
   upgrade?(this: void, databases: Databases, former: number, families: readonly LogFamily[]): void;
+}
+
+/** A family with reads of its own: the key of `Reads.of`. */
+export interface ReadFamily<R extends object> extends LogFamily {
+  /** `databases` and `reads` are those of a store, of a moment of it, or of a draft. */
+  reads(databases: Databases, reads: Reads): R;
 }
 
 /** How the log keeps the records of a family: their state, and what it derives from that. */
@@ -409,20 +393,6 @@ export interface SharedPlan<P extends object> {
   /** `carried` is what `finish` returned for the decision before, in the same transaction. */
   begin(planning: Planning, carried: unknown): P;
   finish?(state: P): unknown;
-}
-
-/** The name of a record that a draft changes. */
-export interface DraftedRecordName {
-  readonly family: DraftedFamily;
-  readonly id: string;
-}
-
-/** A record that a draft changes. */
-export interface DraftedRecord extends DraftedRecordName {
-  /** Seq of the draft's first change of it: live changes since then are conflicts. */
-  readonly first: number;
-  /** Why the draft cannot change the live record of today, as a sentence. */
-  readonly problem?: string;
 }
 
 /**

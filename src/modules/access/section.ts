@@ -1,9 +1,16 @@
 import { sampleOrigin, sharesHost } from '../../core/values/network/origin-pattern.ts';
-import { cidr, isTls, originPattern, sitePath, unixUrl } from '../../core/config/addresses.ts';
+import { cidr, isTls, sitePath, unixUrl } from '../../core/config/addresses.ts';
 import type { Config } from '../../core/config/config.ts';
 import { checkFile } from '../../core/config/files.ts';
 import { fieldName } from '../../core/config/headers.ts';
-import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import {
+  type FieldsOf,
+  fileKey,
+  list,
+  optional,
+  originKey,
+  single,
+} from '../../core/config/ini-key.ts';
 import { iniSection, type ParsedIni, type ParsedSection } from '../../core/config/ini-section.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import { type ValueParser, anyText, choice, plainName, wordOr } from '../../core/config/values.ts';
@@ -60,11 +67,8 @@ const copiedField: ValueParser<string> = (text) => {
 
 /** The keys of `[access.<name>]`. */
 const accessKeys = {
-  origin: single(originPattern, '*', {
-    about:
-      'The origin whose host is protected, with any scheme and port; `https://*.example.com` for ' +
-      'all subdomains, `*` for every origin. What answers under other names as well is not ' +
-      'protected there.',
+  origin: originKey('whose host is protected, with any scheme and port', {
+    more: ' What answers under other names as well is not protected there.',
     example: 'https://staff.example.com',
     beside: { allow: '10.0.0.0/8' },
   }),
@@ -91,9 +95,8 @@ const accessKeys = {
     about: 'Networks that are refused with 403, whatever else holds.',
     example: '198.51.100.0/24',
   }),
-  deny_file: optional(anyText, {
+  deny_file: fileKey({
     checkPath: checkFile,
-    isPath: true,
     about:
       'A file with further such networks, one on each line; `#` begins a comment. A change of ' +
       'the file counts within a second.',
@@ -134,9 +137,8 @@ const accessKeys = {
     beside: { users: 'yes' },
     besideSection: '[login.staff]\nissuer = https://id.example.com/realms/staff\nclient_id = www',
   }),
-  password_file: optional(anyText, {
+  password_file: fileKey({
     checkPath: checkFile,
-    isPath: true,
     holds: 'a password file',
     about:
       'Condition: a name and a password (HTTP Basic) of this file, which has a line `name:hash` ' +
@@ -144,9 +146,8 @@ const accessKeys = {
       'too. A change of the file counts within a second.',
     example: 'users.txt',
   }),
-  link_key_file: optional(anyText, {
+  link_key_file: fileKey({
     checkPath: readLinkKeys,
-    isPath: true,
     holds: 'a key that signs links',
     about:
       'Condition: the URL ends with a signature that `waymark link sign URL --for 24h` has made, ' +
@@ -154,9 +155,8 @@ const accessKeys = {
       'signs, all verify.',
     example: 'links.key',
   }),
-  client_certificate: optional(anyText, {
+  client_certificate: fileKey({
     checkPath: readCaCertificates,
-    isPath: true,
     about:
       'Condition: the TLS client has a certificate of an authority in this PEM file. Clients of ' +
       'other hosts are not asked for one. A change of the file counts within a second.',

@@ -7,7 +7,14 @@ import {
   questionUrl,
 } from '../../core/config/addresses.ts';
 import { checkProgram } from '../../core/config/files.ts';
-import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import {
+  type FieldsOf,
+  fileKey,
+  flagKey,
+  list,
+  optional,
+  single,
+} from '../../core/config/ini-key.ts';
 import {
   iniSection,
   type ParsedIni,
@@ -16,14 +23,7 @@ import {
 } from '../../core/config/ini-section.ts';
 import { readCaCertificates, readEabKey } from '../../core/config/key-pair.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
-import {
-  anyText,
-  duration,
-  type ValueParser,
-  wholeNumber,
-  yesNo,
-} from '../../core/config/values.ts';
-import { durationText } from '../../core/values/units.ts';
+import { anyText, duration, type ValueParser, wholeNumber } from '../../core/config/values.ts';
 import { readTsigKey } from './dns/tsig-key.ts';
 
 declare module '../../core/config/config.ts' {
@@ -60,10 +60,9 @@ const acmeKeys = {
     example: 'customer-7',
     beside: { acme_eab_key: '/etc/waymark/eab.key' },
   }),
-  acme_eab_key: optional(anyText, {
+  acme_eab_key: fileKey({
     checkPath: readEabKey,
     field: 'eabKeyFile',
-    isPath: true,
     holds: 'a private key',
     about: 'A file with the key of that customer, in base64url.',
     example: '/etc/waymark/eab.key',
@@ -77,10 +76,9 @@ const acmeKeys = {
     example: 'shortlived',
     since: '0.2',
   }),
-  acme_ca: optional(anyText, {
+  acme_ca: fileKey({
     checkPath: readCaCertificates,
     field: 'caFile',
-    isPath: true,
     about: 'A PEM file with root certificates for an ACME server in your own network.',
     example: '/etc/waymark/ca.pem',
   }),
@@ -89,10 +87,9 @@ const acmeKeys = {
     about: 'Private networks that the ACME server may be in.',
     example: '10.0.0.0/8',
   }),
-  acme_dns_hook: optional(anyText, {
+  acme_dns_hook: fileKey({
     checkPath: checkProgram,
     field: 'dnsHook',
-    isPath: true,
     holds: 'the program that changes DNS records',
     about:
       'A program that proves control of the names by TXT records (dns-01), also of wildcards. It ' +
@@ -111,10 +108,9 @@ const acmeKeys = {
     since: '0.2',
     beside: { acme_dns_key: '/etc/waymark/tsig.key' },
   }),
-  acme_dns_key: optional(anyText, {
+  acme_dns_key: fileKey({
     checkPath: readTsigKey,
     field: 'dnsKeyFile',
-    isPath: true,
     holds: 'a private key',
     about:
       'A file with the key that signs the changes (TSIG), as `tsig-keygen -a hmac-sha256 ' +
@@ -148,7 +144,6 @@ const acmeKeys = {
   }),
   acme_on_demand_wait: single(duration('0s', '9s'), '8s', {
     field: 'onDemandWaitMs',
-    write: durationText,
     about: 'How long a handshake waits for such a certificate. It arrives also after that.',
     example: '5s',
     since: '0.3',
@@ -156,7 +151,6 @@ const acmeKeys = {
   }),
   acme_dns_wait: single(duration('0s', '120s'), '10s', {
     field: 'dnsWaitMs',
-    write: durationText,
     about: 'How long the server waits until all name servers have the record.',
     example: '60s',
     since: '0.2',
@@ -193,10 +187,9 @@ export const acmeSection = iniSection({
 });
 
 const acmeHostKeys = {
-  acme: single(yesNo, 'no', {
+  acme: flagKey('no', {
     bringsCertificate: true,
     about: 'Whether the server orders and renews the certificate, instead of `cert` and `key`.',
-    example: 'yes',
     beside: { cert: '', key: '' },
   }),
 };

@@ -7,12 +7,12 @@ import type { Log } from '../../core/report/log.ts';
 import type { AssetFiles } from './asset-files.ts';
 import { type Asset, assetOf, assetTable } from './asset.ts';
 import { interruptedUploadMs, keepEveryMs } from './limits.ts';
+import { storedDrafts } from '../drafts/log/family.ts';
 
 const assetsAtOnce = 1_000;
 
 /** The part of a store that says which files are in use. */
-type AssetStore = Pick<Store, 'view' | 'refresh' | 'shared'> &
-  Pick<Reads, 'rowsAfter' | 'draftsIn' | 'draftRecords'>;
+type AssetStore = Pick<Store, 'view' | 'refresh' | 'shared'> & Pick<Reads, 'rowsAfter' | 'of'>;
 
 /** The assets of the live site, and those that an open draft adds or changes. */
 export async function* assetsInUse(store: AssetStore): AsyncGenerator<Asset, void, undefined> {
@@ -24,8 +24,10 @@ export async function* assetsInUse(store: AssetStore): AsyncGenerator<Asset, voi
     yield* assets;
     after = next;
   }
-  for (const draft of [...store.draftsIn('open')]) {
-    const rows = [...store.draftRecords(draft)].filter(({ family }) => family === 'record');
+  for (const draft of [...store.of(storedDrafts).draftsIn('open')]) {
+    const rows = [...store.of(storedDrafts).draftRecords(draft)].filter(
+      ({ family }) => family === 'record',
+    );
     const reads = store.view(viewOfDraft(draft));
     for (const { id } of rows) {
       if (turns.isOver()) await turns.next();

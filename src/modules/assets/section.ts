@@ -1,7 +1,6 @@
 import { type FieldsOf, single } from '../../core/config/ini-key.ts';
 import { iniSection } from '../../core/config/ini-section.ts';
 import { duration, size } from '../../core/config/values.ts';
-import { durationText, sizeText } from '../../core/values/units.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -12,13 +11,11 @@ declare module '../../core/config/config.ts' {
 const assetKeys = {
   max: single(size, '256MiB', {
     field: 'bytesMax',
-    write: sizeText,
     about: 'The longest file that can be uploaded as an [asset](../how-to/assets.md).',
     example: '1GiB',
   }),
   retention: single(duration('1s', '3650d'), '30d', {
     field: 'retentionMs',
-    write: durationText,
     about:
       'How long the file of an asset stays after the last asset that refers to it is deleted or ' +
       'replaced: an undo within this time finds it.',
@@ -26,7 +23,6 @@ const assetKeys = {
   }),
   variants: single(size, '1GiB', {
     field: 'variantsBytesMax',
-    write: sizeText,
     about:
       'The room on the disk for [pictures in other sizes and ' +
       'formats](../how-to/assets.md#pictures-in-other-sizes); those that were not used for the ' +

@@ -53,18 +53,20 @@ interface Walked extends BreadcrumbStart {
 
 /**
  * What each branch of a breadcrumb answers, over all keys that it leads to: those of visitors whom
- * nobody describes, too. Branches with mistakes are never taken, and are not among them.
+ * nobody describes, too. Branches with mistakes are never taken, and are not among them. It ends
+ * with the first `outcomesMax`.
  */
 export function branchOutcomes(
   rules: RuleReader,
   start: BreadcrumbStart,
   visit: BreadcrumbVisit,
+  outcomesMax = breadcrumbOutcomesMax,
 ): readonly BranchOutcome[] {
   const outcomes: BranchOutcome[] = [];
   const walk = (at: Walked): void => {
     const breadcrumb = breadcrumbOf(at.stored);
     for (const branch of [...breadcrumb.when, breadcrumb.otherwise]) {
-      if (outcomes.length >= breadcrumbOutcomesMax) return;
+      if (outcomes.length >= outcomesMax) return;
       if (branch.problems.length > 0) continue;
       const name = at.name + branch.name;
       const conditions = [...at.conditions, conditionsOf(at, branch)];

@@ -1,3 +1,4 @@
+import { storedHooks } from '../webhooks/log/family.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import { foldKey } from '../../core/log/key-family.ts';
 import type { Store } from '../../core/log/store.ts';
@@ -104,14 +105,14 @@ export const invalidateChanges = defineOperation({
       ...{ reader: revertReader(call.caller), writer: writerOf(call) },
       request: confirm === undefined ? undefined : keyedRequest('change.invalidate', v, call),
     };
-    const hooksBefore = store.hooksStamp();
+    const hooksBefore = store.of(storedHooks).hooksStamp();
     const isInline = isSmall(store, request.selection);
     const done = await (isInline
       ? runRevert(store, revertedFamilies, request)
       : parts.revertInThread(request));
     store.refresh();
     // After the answer, no delivery is sent as a hook was before.
-    if (store.hooksStamp() !== hooksBefore) {
+    if (store.of(storedHooks).hooksStamp() !== hooksBefore) {
       await store.part(deliveriesPart).waitUntilApplied(Number(done.report.seq));
     }
     return reportResult(done, request.request);

@@ -12,6 +12,7 @@ import type { Bounds } from '../../core/values/bounds.ts';
 import type { StaticOutput } from '../../core/values/json/static.ts';
 import { type Caller, hasScope } from '../../core/values/key.ts';
 import { isRuleSeen, shownRows } from '../rules/bounds/rules.ts';
+import { storedHooks } from '../webhooks/log/family.ts';
 
 /** Rows of a page of change.list. */
 const changesRowsMax = 200;
@@ -181,5 +182,5 @@ function titleOf(reads: Reads, { family, id, seq, data }: Change): string | unde
     return (reads.rule(id) ?? reads.ruleAt(id, seq) ?? reads.ruleAt(id, seq - 1))?.rule.path;
   }
   if (typeof data.name === 'string') return data.name;
-  return family === 'webhook' ? reads.hook(id)?.hook.name : authorName(reads, id);
+  return family === 'webhook' ? reads.of(storedHooks).hook(id)?.hook.name : authorName(reads, id);
 }

@@ -1,16 +1,15 @@
-import { resolve } from 'node:path';
 import { natsServer } from '../../core/config/addresses.ts';
 import { checkFile } from '../../core/config/files.ts';
-import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import { type FieldsOf, fileKey, list, optional, single } from '../../core/config/ini-key.ts';
 import {
   iniSection,
   type ParsedIni,
   type ParsedSection,
   problemOf,
 } from '../../core/config/ini-section.ts';
-import { readCaCertificates, readKeyPair } from '../../core/config/key-pair.ts';
+import { readCaCertificates } from '../../core/config/key-pair.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
-import { fileProblem } from '../../core/config/references.ts';
+import { checkPair } from '../../core/config/references.ts';
 import { makeSecretsKey, readSecretsKeys } from '../../core/config/secrets-keys.ts';
 import { anyText, plainName } from '../../core/config/values.ts';
 import { acmeHostSection, acmeSection } from '../acme/section.ts';
@@ -34,9 +33,8 @@ const clusterKeys = {
     example: 'shop',
     restart: true,
   }),
-  credentials: optional(anyText, {
+  credentials: fileKey({
     field: 'credentialsFile',
-    isPath: true,
     holds: 'the credentials of the cluster',
     checkPath: checkFile,
     about: "A file with the user's credentials (`.creds`), or with the seed of its nkey.",
@@ -49,8 +47,7 @@ const clusterKeys = {
     restart: true,
     beside: { password_file: '/etc/waymark/nats.password' },
   }),
-  password_file: optional(anyText, {
-    isPath: true,
+  password_file: fileKey({
     holds: 'the credentials of the cluster',
     checkPath: checkFile,
     about: 'A file with the password of `user`.',
@@ -58,35 +55,31 @@ const clusterKeys = {
     restart: true,
     beside: { user: 'waymark' },
   }),
-  ca: optional(anyText, {
+  ca: fileKey({
     checkPath: readCaCertificates,
     field: 'caFile',
-    isPath: true,
     about:
       'A PEM file with the certificate authorities of the servers. With it, connections use TLS.',
     example: '/etc/waymark/nats-ca.pem',
     restart: true,
   }),
-  cert: optional(anyText, {
+  cert: fileKey({
     field: 'certFile',
-    isPath: true,
     about: 'A PEM file with the certificate that this machine shows to the servers.',
     example: '/etc/waymark/node.pem',
     restart: true,
     beside: { key: '/etc/waymark/node.key' },
   }),
-  key: optional(anyText, {
+  key: fileKey({
     field: 'keyFile',
-    isPath: true,
     holds: 'a private key',
     about: 'A PEM file with its private key.',
     example: '/etc/waymark/node.key',
     restart: true,
     beside: { cert: '/etc/waymark/node.pem' },
   }),
-  secrets_key_file: optional(anyText, {
+  secrets_key_file: fileKey({
     checkPath: readSecretsKeys,
-    isPath: true,
     holds: 'the secrets key of the cluster',
     about:
       'A file with the keys that encrypt what the machines share in secret, such as the private ' +
@@ -106,17 +99,7 @@ export const clusterSection = iniSection({
     lines: { servers: '"nats://10.0.0.1:4222, nats://10.0.0.2:4222, nats://10.0.0.3:4222"' },
   },
   check: ([cluster], ini) => (cluster?.isValid === true ? wrongCluster(cluster, ini) : []),
-  async read(section, { folder }) {
-    const { cert, key } = section.values;
-    if (cert === undefined || key === undefined) return {};
-    const files = { cert, key };
-    const read = await readKeyPair({
-      certFile: resolve(folder, cert),
-      keyFile: resolve(folder, key),
-    });
-    if (!('refused' in read)) return {};
-    return { problems: fileProblem(section, { ...read, file: files[read.key] }) };
-  },
+  read: checkPair,
 });
 
 function wrongCluster(

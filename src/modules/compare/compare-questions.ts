@@ -4,7 +4,8 @@ import { comparedUrlsMax } from './comparison.ts';
 import type { WorkTurns } from '../../core/fair/turns.ts';
 import { readContent } from '../../core/http/content/content.ts';
 import { discard } from '../../core/http/reply.ts';
-import type { DraftedRecordName, Reads } from '../../core/log/store.ts';
+import type { Reads } from '../../core/log/store.ts';
+import type { DraftedRecordName } from '../drafts/log/drafts-reads.ts';
 import { parseUrl, requireBreadcrumbKey } from '../../core/operations/place.ts';
 import { isInside } from '../../core/values/bounds.ts';
 import { Failure } from '../../core/values/failure.ts';
@@ -18,6 +19,7 @@ import { requireInside } from '../rules/bounds/rules.ts';
 import type { PageDimension } from '../visits/visit-counts.ts';
 import type { DaySpan, DayVisits } from '../visits/visit-database.ts';
 import { type Asker, type ComparedSites, type Question, replyTo } from './compare-answers.ts';
+import { storedDrafts } from '../drafts/log/family.ts';
 
 /** URLs of the sitemaps of a site … */
 const sitemapUrlsMax = 50_000;
@@ -107,7 +109,7 @@ export async function ruleQuestions(
   let last: DraftedRecordName | undefined;
   let next: string | null = null;
   const start = after === '' ? undefined : ({ family: 'userinterface', id: after } as const);
-  for (const record of inDraft.draftRecords(draft, start)) {
+  for (const record of inDraft.of(storedDrafts).draftRecords(draft, start)) {
     if (record.family !== 'userinterface') break;
     if (turns.isOver()) await turns.next();
     // A record adds one or two.
@@ -127,7 +129,7 @@ export async function ruleQuestions(
 
 async function changedRules(reads: Reads, draft: SiteDraft, turns: WorkTurns): Promise<number> {
   let count = 0;
-  for (const { family } of reads.draftRecords(draft)) {
+  for (const { family } of reads.of(storedDrafts).draftRecords(draft)) {
     if (family !== 'userinterface') break;
     if (turns.isOver()) await turns.next();
     count += 1;

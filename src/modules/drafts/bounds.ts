@@ -10,6 +10,7 @@ import type { Reader } from '../../core/operations/records/shown.ts';
 import { isRuleSeen } from '../rules/bounds/rules.ts';
 import { LRUCache } from 'lru-cache';
 import type { WorkTurns } from '../../core/fair/turns.ts';
+import { storedDrafts } from './log/family.ts';
 
 /** What decides which drafts a caller sees. */
 type DraftReader = Pick<Caller, 'bounds' | 'keyId'>;
@@ -30,7 +31,7 @@ interface DraftReads {
 
 /** A draft that a caller sees, by its name or id, whatever its state. Throws `not_found`. */
 export function draftSeen({ store, reads }: DraftReads, name: string, by: DraftReader): SiteDraft {
-  const draft = reads.draft(name) ?? reads.draftNamed(name);
+  const draft = reads.of(storedDrafts).draft(name) ?? reads.of(storedDrafts).draftNamed(name);
   if (draft === undefined || !isDraftSeen({ store, reads }, draft, by)) throw noSuchDraft(name);
   return draft;
 }
@@ -41,7 +42,7 @@ export function openDraftSeen(
   name: string,
   by: DraftReader,
 ): SiteDraft {
-  const named = reads.draftNamed(name) ?? reads.draft(name);
+  const named = reads.of(storedDrafts).draftNamed(name) ?? reads.of(storedDrafts).draft(name);
   if (named !== undefined && !isDraftSeen({ store, reads }, named, by)) throw noSuchDraft(name);
   return openDraftNamed(reads, name);
 }
@@ -85,7 +86,7 @@ function* seenSteps(
   if (draft.state !== 'open') return isOwn && (yield* isPublishedInside(reads, draft, bounds));
   const inDraft = store.view(viewOfDraft(draft));
   let isEmpty = true;
-  for (const record of reads.draftRecords(draft)) {
+  for (const record of reads.of(storedDrafts).draftRecords(draft)) {
     yield undefined;
     isEmpty = false;
     if (record.family !== 'userinterface') return false;

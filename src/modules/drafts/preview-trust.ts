@@ -2,7 +2,9 @@ import { viewOfDraft } from './log/draft-reads.ts';
 import { LRUCache } from 'lru-cache';
 import { changeInDraft, type SiteDraft } from './draft.ts';
 import { hasScope, keyEndMs } from '../../core/values/key.ts';
-import type { DraftedRecordName, Store } from '../../core/log/store.ts';
+import type { Store } from '../../core/log/store.ts';
+import type { DraftedRecordName } from './log/drafts-reads.ts';
+import { storedDrafts } from './log/family.ts';
 
 /** Drafts whose authors are in memory. */
 const draftsKnownMax = 100;
@@ -25,7 +27,7 @@ interface KnownAuthors {
  * until it has walked the draft, which takes several requests for a large one.
  */
 export function createPreviewTrust(
-  store: Pick<Store, 'seq' | 'change' | 'key' | 'view' | 'draftRecords'>,
+  store: Pick<Store, 'seq' | 'change' | 'key' | 'view' | 'of'>,
 ): (draft: SiteDraft, nowMs: number) => boolean {
   const known = new LRUCache<string, KnownAuthors>({ max: draftsKnownMax });
 
@@ -34,7 +36,7 @@ export function createPreviewTrust(
     let left = rowsExaminedMax;
     if (found.isWalked) return left;
     const inDraft = store.view(viewOfDraft(draft));
-    for (const { family, id } of store.draftRecords(draft, found.last)) {
+    for (const { family, id } of store.of(storedDrafts).draftRecords(draft, found.last)) {
       if (left <= 0) return left;
       const rows = inDraft.rows(family, id);
       for (const row of rows) if (row.draft !== undefined) found.authors.add(row.by);

@@ -1,6 +1,5 @@
-import { type FieldsOf, single } from '../../core/config/ini-key.ts';
+import { type FieldsOf, flagKey } from '../../core/config/ini-key.ts';
 import { iniSection } from '../../core/config/ini-section.ts';
-import { yesNo } from '../../core/config/values.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -9,11 +8,10 @@ declare module '../../core/config/config.ts' {
 }
 
 const reviewKeys = {
-  required: single(yesNo, 'no', {
+  required: flagKey('no', {
     about:
       'Whether a [draft](../how-to/drafts.md) is published only after an approval by a key that ' +
       'has not changed it.',
-    example: 'yes',
   }),
 };
 

@@ -1,12 +1,19 @@
 import { join, resolve } from 'node:path';
-import { mountPath, originPattern } from '../../core/config/addresses.ts';
+import { mountPath } from '../../core/config/addresses.ts';
 import type { DiskMount } from '../../core/config/config.ts';
 import { iniLine } from '../../core/config/describe.ts';
 import { duplicateMessage, parseEntry } from '../../core/config/entry.ts';
 import { checkFile, checkFolder, checkSymlinks } from '../../core/config/files.ts';
 import { addedFieldName, fieldValue } from '../../core/config/headers.ts';
 import { lineWords } from '../../core/config/include.ts';
-import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import {
+  type FieldsOf,
+  flagKey,
+  list,
+  optional,
+  originKey,
+  single,
+} from '../../core/config/ini-key.ts';
 import {
   type FieldLines,
   iniSection,
@@ -18,17 +25,10 @@ import { customHeadersMax } from '../../core/config/limits.ts';
 import { type LineProblem, quoted } from '../../core/config/problem.ts';
 import { fileProblem } from '../../core/config/references.ts';
 import type { Entry } from '../../core/config/scan.ts';
-import {
-  anyText,
-  choice,
-  pathBelow,
-  type ValueParser,
-  wordOr,
-  yesNo,
-} from '../../core/config/values.ts';
+import { anyText, choice, pathBelow, type ValueParser, wordOr } from '../../core/config/values.ts';
 import type { Environment } from '../../core/config/variables.ts';
 import { originRank } from '../../core/values/network/origin-pattern.ts';
-import { escapedPath, servicePath } from '../../core/values/path.ts';
+import { servicePath } from '../../core/values/path.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -80,14 +80,8 @@ function extensionTypeText({ extension, type }: ExtensionType): string {
 
 /** The keys of `[disk.<name>]`. */
 export const diskKeys = {
-  origin: single(originPattern, '*', {
-    about:
-      'The origin that the mount serves; `https://*.example.com` for all subdomains, `*` for ' +
-      'every origin.',
-    example: 'https://www.example.com',
-  }),
+  origin: originKey('that the mount serves'),
   path: single(mountPath, '/', {
-    write: escapedPath,
     about: 'The path of the URL that the mount serves; the longest one takes precedence.',
     example: '/assets/',
   }),
@@ -101,9 +95,8 @@ export const diskKeys = {
     about: 'Names of the file that answers for a folder, the first one that exists.',
     example: 'index.html',
   }),
-  listing: single(yesNo, 'no', {
+  listing: flagKey('no', {
     about: 'Whether a folder without an index is listed, as a page or as JSON.',
-    example: 'yes',
   }),
   dotfiles: single(choice('deny', 'allow'), 'deny', {
     about: 'Whether hidden files such as `.env` get 404 (`deny`) or are served (`allow`).',
@@ -115,21 +108,18 @@ export const diskKeys = {
       'everywhere (`follow`).',
     example: 'follow',
   }),
-  precompressed: single(yesNo, 'yes', {
+  precompressed: flagKey('yes', {
     about: 'Whether `app.js.zst`, `app.js.br` or `app.js.gz` is sent in place of `app.js`.',
-    example: 'no',
   }),
-  compress: single(yesNo, 'yes', {
+  compress: flagKey('yes', {
     about:
       'Whether text is compressed for clients that accept it, if it has no precompressed file.',
-    example: 'no',
     since: '0.2',
   }),
-  clean_urls: single(yesNo, 'no', {
+  clean_urls: flagKey('no', {
     about:
       'Whether `/about` answers `about.html`, or the index of the folder `about`, and their ' +
       'other paths redirect to it.',
-    example: 'yes',
     since: '0.2',
   }),
   try: list(tryPath, '', {

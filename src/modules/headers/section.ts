@@ -1,5 +1,4 @@
-import { originPattern } from '../../core/config/addresses.ts';
-import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import { type FieldsOf, list, optional, originKey } from '../../core/config/ini-key.ts';
 import { iniSection } from '../../core/config/ini-section.ts';
 import { type ValueParser, choice } from '../../core/config/values.ts';
 import { answerFields } from './header-lines.ts';
@@ -26,12 +25,7 @@ export const pathPattern: ValueParser<string> = (value) =>
 
 /** The keys of `[headers.<name>]`; its other lines are header fields. */
 const headersKeys = {
-  origin: single(originPattern, '*', {
-    about:
-      'The origin whose answers get the fields; `https://*.example.com` for all subdomains, `*` ' +
-      'for every origin.',
-    example: 'https://www.example.com',
-  }),
+  origin: originKey('whose answers get the fields'),
   path: list(pathPattern, '/*', {
     about:
       'The canonical paths whose answers get the fields; each `*` stands for any text. ' +

@@ -1,7 +1,12 @@
 import { sitePath } from '../../core/config/addresses.ts';
 import type { Config, LoginConfig } from '../../core/config/config.ts';
 import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
-import { iniSection, type ParsedIni, type ParsedSection } from '../../core/config/ini-section.ts';
+import {
+  iniSection,
+  type ParsedIni,
+  type ParsedSection,
+  problemOf,
+} from '../../core/config/ini-section.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import {
   type ValueParser,
@@ -13,8 +18,6 @@ import {
   wordOr,
 } from '../../core/config/values.ts';
 import type { Scope } from '../../core/values/key.ts';
-import { escapedPath } from '../../core/values/path.ts';
-import { durationText } from '../../core/values/units.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -83,23 +86,16 @@ const loginKeys = {
     example: 'openid email profile',
   }),
   user: single(claimPath, 'sub', {
-    write: (path) => path.join('.'),
     about: "The claim with the user's name; a dot leads to a member.",
     example: 'preferred_username',
   }),
-  roles: single(claimPath, 'roles', {
-    write: (path) => path.join('.'),
-    about: 'The claim with the roles.',
-    example: 'groups',
-  }),
+  roles: single(claimPath, 'roles', { about: 'The claim with the roles.', example: 'groups' }),
   lifetime: single(duration('1m', '30d'), '12h', {
     field: 'lifetimeMs',
-    write: durationText,
     about: 'How long a session lasts. Then the browser goes to the provider again.',
     example: '8h',
   }),
   signed_out: single(sitePath, '/', {
-    write: escapedPath,
     about: 'The path to which a browser comes after signing out.',
     example: '/bye',
   }),
@@ -172,7 +168,7 @@ type ParsedLogin = ParsedSection<typeof loginKeys>;
 export const ownLoginName = 'login';
 
 function providerProblems(section: ParsedLogin, isNamed: boolean): readonly LineProblem[] {
-  const { values, lines, line, isValid } = section;
+  const { values, line, isValid } = section;
   if (!isValid) return [];
   if (values.issuer === undefined) {
     if (isNamed) return [{ line, message: `[login.${section.name}] needs \`issuer\`` }];
@@ -180,10 +176,10 @@ function providerProblems(section: ParsedLogin, isNamed: boolean): readonly Line
     const given = Object.entries({ client_id, client_secret });
     const key = given.find(([, value]) => value !== undefined)?.[0];
     if (key === undefined) return [];
-    return [{ line: lines.get(key)?.[0] ?? line, message: `\`${key}\` needs \`issuer\`, too` }];
+    return [problemOf(section, key, `\`${key}\` needs \`issuer\`, too`)];
   }
   return values.client_id === undefined
-    ? [{ line: lines.get('issuer')?.[0] ?? line, message: '`issuer` needs `client_id`, too' }]
+    ? [problemOf(section, 'issuer', '`issuer` needs `client_id`, too')]
     : [];
 }
 

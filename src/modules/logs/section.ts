@@ -1,20 +1,25 @@
 import { dirname } from 'node:path';
 import { checkFolder } from '../../core/config/files.ts';
-import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import {
+  type FieldsOf,
+  fileKey,
+  flagKey,
+  list,
+  optional,
+  single,
+} from '../../core/config/ini-key.ts';
 import { iniSection, type ParsedSection } from '../../core/config/ini-section.ts';
 import { type LineProblem, quoted } from '../../core/config/problem.ts';
 import {
   type Refused,
   type ValueParser,
-  anyText,
   choice,
   duration,
   size,
   wholeNumber,
-  yesNo,
 } from '../../core/config/values.ts';
 import { nearestName } from '../../core/values/nearest.ts';
-import { durationText, sizeText } from '../../core/values/units.ts';
+import { sizeText } from '../../core/values/units.ts';
 import { pathPattern } from '../headers/section.ts';
 import { type AccessField, accessFields, templateFields } from './access-fields.ts';
 import type { SyslogAddress } from './syslog-message.ts';
@@ -90,7 +95,7 @@ const logKeys = {
     about: 'The least important messages that the log has.',
     example: 'warn',
   }),
-  access: single(yesNo, 'yes', { about: 'Whether each request has a line.', example: 'no' }),
+  access: flagKey('yes', { about: 'Whether each request has a line.' }),
   format: single(choice('pretty', 'json', 'combined'), 'pretty', {
     about: 'The format of the lines: see [the log](log.md).',
     example: 'json',
@@ -116,8 +121,7 @@ const logKeys = {
     example: 'token, email',
     since: '0.2',
   }),
-  file: optional(anyText, {
-    isPath: true,
+  file: fileKey({
     checkPath: checkLogFolder,
     holds: 'the access log',
     about: 'A file for the access log, in place of standard output.',
@@ -134,7 +138,6 @@ const logKeys = {
   }),
   rotate_size: optional(rotateSize, {
     field: 'rotateBytes',
-    write: sizeText,
     about:
       'The size after which the file of the access log is renamed to `NAME.1`, and the earlier ' +
       'ones to `NAME.2` and so on.',
@@ -144,7 +147,6 @@ const logKeys = {
   }),
   rotate_age: optional(duration('1m', '3650d'), {
     field: 'rotateAgeMs',
-    write: durationText,
     about: 'The age after which the file is renamed in the same way.',
     example: '1d',
     since: '0.2',
@@ -156,10 +158,7 @@ const logKeys = {
     since: '0.2',
     beside: { file: '/var/log/waymark/access.log', rotate_age: '1d' },
   }),
-  explain: single(yesNo, 'no', {
-    about: 'Whether every answer names its source in Server-Timing.',
-    example: 'yes',
-  }),
+  explain: flagKey('no', { about: 'Whether every answer names its source in Server-Timing.' }),
 };
 
 /** The keys of `[log.<name>]`. */
@@ -169,10 +168,7 @@ const pathLogKeys = {
     example: '/health, /assets/*',
     beside: { access: 'no' },
   }),
-  access: single(yesNo, 'yes', {
-    about: 'Whether requests for these paths have a line.',
-    example: 'no',
-  }),
+  access: flagKey('yes', { about: 'Whether requests for these paths have a line.' }),
   sample: single(wholeNumber(1, 1_000_000), '1', {
     about:
       'One of how many requests has a line, chosen at random. An answer with a status of 500 or ' +

@@ -1,6 +1,5 @@
-import { type FieldsOf, single } from '../../core/config/ini-key.ts';
+import { type FieldsOf, flagKey } from '../../core/config/ini-key.ts';
 import { iniSection } from '../../core/config/ini-section.ts';
-import { yesNo } from '../../core/config/values.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -9,11 +8,10 @@ declare module '../../core/config/config.ts' {
 }
 
 const mcpKeys = {
-  enabled: single(yesNo, 'yes', {
+  enabled: flagKey('yes', {
     about:
       'Whether automated tools may use the server by the [Model Context ' +
       'Protocol](../how-to/mcp.md) at `/svc1/mcp`, each with an API key.',
-    example: 'no',
   }),
 };
 

@@ -15,6 +15,7 @@ import { deliveriesPart } from '../webhooks/log/delivery-log.ts';
 import { nodesPart } from './log/node-states.ts';
 import { outboxPart } from './log/outbox-entries.ts';
 import { rowLogPart } from './log/open-row-log.ts';
+import { storedHooks } from '../webhooks/log/family.ts';
 
 /** The most hooks with a queue in the report of a node. */
 const reportedQueuesMax = 200;
@@ -187,7 +188,7 @@ export class NodeService {
 function queueStates(store: Store): JsonObject {
   const deliveries = store.part(deliveriesPart);
   const states: [string, JsonObject][] = [];
-  for (const { hook, insertedSeq } of store.hooksAfter('')) {
+  for (const { hook, insertedSeq } of store.of(storedHooks).hooksAfter('')) {
     const newest = deliveries.newest(insertedSeq);
     if (newest === 0) continue;
     const [last] = deliveries.attempts(insertedSeq, undefined);

@@ -1,10 +1,9 @@
 import { serverUrl } from '../../core/config/addresses.ts';
 import { checkFile } from '../../core/config/files.ts';
-import { type FieldsOf, optional, single } from '../../core/config/ini-key.ts';
+import { type FieldsOf, fileKey, optional, single } from '../../core/config/ini-key.ts';
 import { iniSection, problemOf } from '../../core/config/ini-section.ts';
 import { nodeNameCharactersMax } from '../../core/config/limits.ts';
-import { anyText, choice, shortText, size, wholeNumber } from '../../core/config/values.ts';
-import { sizeText } from '../../core/values/units.ts';
+import { choice, shortText, size, wholeNumber } from '../../core/config/values.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -32,8 +31,7 @@ const nodeKeys = {
     restart: true,
     since: '0.2',
   }),
-  key_file: optional(anyText, {
-    isPath: true,
+  key_file: fileKey({
     holds: 'an API key',
     checkPath: checkFile,
     about:
@@ -54,7 +52,6 @@ const nodeKeys = {
   }),
   outbox_size: single(size, '4GiB', {
     field: 'outboxBytesMax',
-    write: sizeText,
     about: 'The most bytes that they have together.',
     example: '500MiB',
     restart: true,

@@ -1,7 +1,21 @@
-import { mountPath, originPattern, privatePlace, unixUrl } from '../../core/config/addresses.ts';
+import { mountPath, privatePlace, unixUrl } from '../../core/config/addresses.ts';
 import { lineWords } from '../../core/config/include.ts';
-import { type FieldsOf, list, optional, repeatedIfAny, single } from '../../core/config/ini-key.ts';
-import { iniSection, type ParsedIni, type ParsedSection } from '../../core/config/ini-section.ts';
+import {
+  type FieldsOf,
+  flagKey,
+  list,
+  optional,
+  originKey,
+  repeatedIfAny,
+  single,
+} from '../../core/config/ini-key.ts';
+import {
+  iniSection,
+  type ParsedIni,
+  type ParsedSection,
+  problemOf,
+} from '../../core/config/ini-section.ts';
+import { escapedPath } from '../../core/values/path.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import {
   type ValueParser,
@@ -10,7 +24,7 @@ import {
   size,
   wholeNumber,
   wordOr,
-  yesNo,
+  written,
 } from '../../core/config/values.ts';
 import { proxyVersions } from '../../core/http/reading/proxy-protocol.ts';
 import { isImplemented } from '../../core/http/request.ts';
@@ -22,8 +36,6 @@ import {
   sourceWeightMax,
 } from '../../core/values/limits.ts';
 import { parseAuthority } from '../../core/values/network/authority.ts';
-import { escapedPath } from '../../core/values/path.ts';
-import { durationText, sizeText } from '../../core/values/units.ts';
 import { answerFields, requestFields } from '../headers/header-lines.ts';
 import { balances } from './balance.ts';
 
@@ -43,10 +55,13 @@ declare module '../../core/config/config.ts' {
 }
 
 /** The path of a proxy: that of a mount, without a `*`. */
-const proxyPath: ValueParser<string> = (text) =>
-  text.includes('*')
-    ? { refused: 'remove the *: a proxy answers everything below its path' }
-    : mountPath(text);
+const proxyPath = written<string>(
+  (text) =>
+    text.includes('*')
+      ? { refused: 'remove the *: a proxy answers everything below its path' }
+      : mountPath(text),
+  escapedPath,
+);
 
 /**
  * The URL of an application: http or https, without a user, a query or a `*`. With `srv+` in front,
@@ -90,14 +105,8 @@ const checkPath: ValueParser<string> = (value) =>
 
 /** The keys of `[proxy.<name>]`: an application behind Waymark. */
 const proxyKeys = {
-  origin: single(originPattern, '*', {
-    about:
-      'The origin that the application answers for; `https://*.example.com` for all subdomains, ' +
-      '`*` for every origin.',
-    example: 'https://www.example.com',
-  }),
+  origin: originKey('that the application answers for'),
   path: single(proxyPath, '/', {
-    write: escapedPath,
     about:
       'The path of the URL that the application answers, and all below it; `/api` and `/api/` ' +
       'mean the same. Files and stored pages come first; among proxies and `content.fetch` rules ' +
@@ -124,7 +133,6 @@ const proxyKeys = {
   }),
   timeout: optional(duration('1ms', '1d'), {
     field: 'timeoutMs',
-    write: durationText,
     about:
       'How long the application may take to answer, and may pause within its answer. By default ' +
       'that of `[fetch]`.',
@@ -132,26 +140,22 @@ const proxyKeys = {
   }),
   connect_timeout: optional(duration('1ms', '10m'), {
     field: 'connectTimeoutMs',
-    write: durationText,
     about: 'How long connecting to it may take. By default that of `[fetch]`.',
     example: '500ms',
   }),
   max_body: optional(size, {
     field: 'bodyBytesMax',
-    write: sizeText,
     about: 'The longest content of a request that is passed on. By default that of `[fetch]`.',
     example: '1GiB',
   }),
-  cache: single(yesNo, 'yes', {
+  cache: flagKey('yes', {
     about: 'Whether the shared cache stores answers that the application allows it to store.',
-    example: 'no',
   }),
-  cache_cookies: single(yesNo, 'no', {
+  cache_cookies: flagKey('no', {
     about:
       'Whether an answer that sets cookies is cached without them: only the visitor whose ' +
       'request it answers gets them. Otherwise such an answer is not cached. Only for an ' +
       'application whose pages are the same for all: what is on them goes to everybody.',
-    example: 'yes',
     since: '0.3',
   }),
   balance: single(choice(...balances), 'least', {
@@ -196,11 +200,10 @@ const proxyKeys = {
       'visitor. Each request then has a connection of its own.',
     example: 'v2',
   }),
-  resolve: single(yesNo, 'no', {
+  resolve: flagKey('no', {
     about:
       'Whether each address of the name of a source is a server of its own, which gets its share ' +
       'of the requests and can fail alone. DNS gets a new query when the TTL of an address ends.',
-    example: 'yes',
   }),
   health: optional(checkPath, {
     about:
@@ -210,7 +213,6 @@ const proxyKeys = {
   }),
   health_interval: single(duration(checkIntervalMin, checkIntervalMax), '10s', {
     field: 'healthIntervalMs',
-    write: durationText,
     about: 'The time from one health check to the next. An answer may take as long, from 1 to 5 s.',
     example: '2s',
     beside: { health: '/status' },
@@ -256,6 +258,7 @@ function wrongProxies(
   const seen = new Map<string, ParsedProxy>();
   return proxies.flatMap((proxy) => {
     const { name, values, line, lines, isValid } = proxy;
+    const at = (key: string, message: string) => [problemOf(proxy, key, message)];
     if (!isValid) return [];
     const title = `[proxy.${name}]`;
     if (values.source.length === 0) {
@@ -268,17 +271,14 @@ function wrongProxies(
     }
     const { weight } = values;
     if (weight.length > 0 && weight.length !== values.source.length) {
-      const at = lines.get('weight')?.[0] ?? line;
       const counts = `${values.source.length} for the ${values.source.length} sources`;
-      return [{ line: at, message: `\`weight\` of ${title} needs ${counts}, in their order` }];
+      return at('weight', `\`weight\` of ${title} needs ${counts}, in their order`);
     }
     if (weight.length > 0 && weight.every((one) => one === 0)) {
-      const at = lines.get('weight')?.[0] ?? line;
-      return [{ line: at, message: `\`weight\` of ${title}: one has to be more than 0` }];
+      return at('weight', `\`weight\` of ${title}: one has to be more than 0`);
     }
     if (values.methods.includes('all') && values.methods.length > 1) {
-      const at = lines.get('methods')?.[0] ?? line;
-      return [{ line: at, message: `\`methods\` of ${title}: \`all\` needs no other methods` }];
+      return at('methods', `\`methods\` of ${title}: \`all\` needs no other methods`);
     }
     const place = `${values.origin} ${values.path}`;
     const earlier = seen.get(place);
@@ -288,9 +288,9 @@ function wrongProxies(
     }
     const same = `${title} has the same origin and path as [proxy.${earlier.name}]`;
     const cure = 'give one of them another `path`, or list both URLs as `source[]` of one';
-    const at = lines.get('path')?.[0] ?? lines.get('origin')?.[0] ?? line;
-    const where = lineWords(earlier.line, at, includedFiles);
-    return [{ line: at, message: `${same}, in ${where}: ${cure}` }];
+    const here = lines.get('path')?.[0] ?? lines.get('origin')?.[0] ?? line;
+    const where = lineWords(earlier.line, here, includedFiles);
+    return [{ line: here, message: `${same}, in ${where}: ${cure}` }];
   });
 }
 
@@ -303,25 +303,21 @@ const fetchKeys = {
   }),
   connect_timeout: single(duration('1ms', '10m'), '3s', {
     field: 'connectTimeoutMs',
-    write: durationText,
     about: 'How long connecting to a source may take.',
     example: '5s',
   }),
   timeout: single(duration('1ms', '1d'), '30s', {
     field: 'timeoutMs',
-    write: durationText,
     about: 'How long a source may take to answer, and may pause within its answer.',
     example: '60s',
   }),
   cache: single(size, '256MiB', {
     field: 'cacheBytesMax',
-    write: sizeText,
     about: 'Disk space for cached content; `0` disables the cache.',
     example: '1GiB',
   }),
   max_body: single(size, '64MiB', {
     field: 'bodyBytesMax',
-    write: sizeText,
     about: 'The longest content of a request that is passed on.',
     example: '256MiB',
   }),

@@ -1,6 +1,6 @@
-import { cidr, originPattern } from '../../core/config/addresses.ts';
+import { cidr } from '../../core/config/addresses.ts';
 import { fieldName } from '../../core/config/headers.ts';
-import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import { type FieldsOf, list, optional, single, originKey } from '../../core/config/ini-key.ts';
 import {
   iniSection,
   type ParsedIni,
@@ -61,12 +61,7 @@ const counted: ValueParser<string> = (text) => {
 
 /** The keys of `[rate.<name>]`. */
 const rateKeys = {
-  origin: single(originPattern, '*', {
-    about:
-      'The origin whose host is limited, with any scheme and port; `https://*.example.com` for ' +
-      'all subdomains, `*` for every origin.',
-    example: 'https://www.example.com',
-  }),
+  origin: originKey('whose host is limited, with any scheme and port'),
   path: list(pathPattern, '/*', {
     about:
       'The canonical paths that are limited; each `*` stands for any text, and a last `/` for ' +

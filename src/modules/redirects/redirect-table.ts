@@ -137,7 +137,9 @@ function candidates(places: readonly PathLines[], query: string): readonly (read
 }
 
 /** The positions in sorted lists, in their order; it looks at no more than the caller takes. */
-function* inOrder(lists: readonly (readonly number[])[]): Generator<number, void, undefined> {
+export function* inOrder(
+  lists: readonly (readonly number[])[],
+): Generator<number, void, undefined> {
   const heads = lists.map((list) => ({ list, at: 0, next: list[0] ?? Infinity }));
   for (;;) {
     let first: (typeof heads)[number] | undefined;

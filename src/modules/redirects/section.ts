@@ -1,15 +1,16 @@
 import { patternsOver, sampleOrigin } from '../../core/values/network/origin-pattern.ts';
-import { originPattern, sitePath } from '../../core/config/addresses.ts';
-import { type FieldsOf, optional, single } from '../../core/config/ini-key.ts';
+import { sitePath } from '../../core/config/addresses.ts';
+import { type FieldsOf, fileKey, optional, originKey, single } from '../../core/config/ini-key.ts';
 import { iniSection, type ParsedSection, problemOf } from '../../core/config/ini-section.ts';
 import { type LineProblem, quoted } from '../../core/config/problem.ts';
-import { type ValueParser, anyText, choice, pathBelow } from '../../core/config/values.ts';
+import { type ValueParser, choice, pathBelow } from '../../core/config/values.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
 import type { Steps } from '../../core/fair/turns.ts';
 import { linearPattern, pathPattern } from '../../core/values/linear-pattern.ts';
 import { canonicalPath, escapedPath, requestPathOf } from '../../core/values/path.ts';
 import type { diskKeys } from '../files/section.ts';
 import { type MountFiles, readMountFiles, readRedirectFile } from './mount-files.ts';
+import { inOrder } from './redirect-table.ts';
 import { locationFor } from './redirect-target.ts';
 
 declare module '../../core/config/config.ts' {
@@ -62,12 +63,7 @@ const rewriteTarget: ValueParser<string> = (text) => {
 
 /** The keys of `[rewrite.<name>]`. */
 const rewriteKeys = {
-  origin: single(originPattern, '*', {
-    about:
-      'The origin whose requests are rewritten; `https://*.example.com` for all subdomains, `*` ' +
-      'for every origin.',
-    example: 'https://www.example.com',
-  }),
+  origin: originKey('whose requests are rewritten'),
   match: optional(pathExpression, {
     about:
       'A regular expression for the canonical path. It is matched in linear time, so it has no ' +
@@ -114,12 +110,7 @@ const names: ReadonlySet<string> = new Set(['splat', 'path', 'query', 'host']);
 
 /** The keys of `[redirect.<name>]`. */
 const redirectKeys = {
-  origin: single(originPattern, '*', {
-    about:
-      'The origin whose requests are redirected; `https://*.example.com` for all subdomains, `*` ' +
-      'for every origin.',
-    example: 'https://www.example.com',
-  }),
+  origin: originKey('whose requests are redirected'),
   path: single(redirectPath, '/*', {
     write: (path: string) => writtenPath(path),
     about: 'The path that is redirected; a `*` at its end stands for all paths below.',
@@ -139,8 +130,7 @@ const redirectKeys = {
       'request, each as the client has sent it.',
     example: 'https://example.com/{splat}',
   }),
-  file: optional(anyText, {
-    isPath: true,
+  file: fileKey({
     about:
       'A file with up to 100,000 redirects in place of `to`: `/from /to status` on each line, as ' +
       'in `_redirects` of Netlify.',
@@ -250,7 +240,7 @@ function* redirectProblems(redirects: readonly ParsedRedirect[]): Steps<readonly
 
 /** Keys of a redirect that contradict each other, or lead nowhere. */
 function contradictionOf(redirect: ParsedRedirect): LineProblem | undefined {
-  const { name, line, lines, values } = redirect;
+  const { name, line, values } = redirect;
   const title = `[redirect.${name}]`;
   const given = (['to', 'file', 'trailing_slash'] as const).filter((key) => values[key]);
   if (given.length === 0) {
@@ -258,37 +248,37 @@ function contradictionOf(redirect: ParsedRedirect): LineProblem | undefined {
   }
   if (given.length > 1) {
     const message = `${title} has \`${given.join('` and `')}\`: it takes one of them`;
-    return { line: lines.get(given[1] ?? '')?.[0] ?? line, message };
+    return problemOf(redirect, given[1] ?? '', message);
   }
   const unused = values.status === '301' ? 'query' : 'status';
   if (values.file !== undefined && (unused === 'status' || values.query === 'drop')) {
     const message = `\`${unused}\` has no effect with \`file\`: its lines have their own`;
-    return { line: lines.get(unused)?.[0] ?? line, message };
+    return problemOf(redirect, unused, message);
   }
   if (values.match !== undefined && (values.to === undefined || values.path !== '/*')) {
     const cure = values.to === undefined ? 'needs `to`' : 'takes the place of `path`: remove one';
-    return { line: lines.get('match')?.[0] ?? line, message: `\`match\` ${cure}` };
+    return problemOf(redirect, 'match', `\`match\` ${cure}`);
   }
   if (values.to === undefined) return undefined;
   const group = values.match === undefined ? undefined : unknownGroup(values.match, values.to);
   if (group !== undefined) {
-    return { line: lines.get('to')?.[0] ?? line, message: `${title} has ${group}` };
+    return problemOf(redirect, 'to', `${title} has ${group}`);
   }
   if (!leadsToSelf(redirect)) return undefined;
   const message = `${title} leads to its own path, and so does nothing: change its \`to\``;
-  return { line: lines.get('to')?.[0] ?? line, message };
+  return problemOf(redirect, 'to', message);
 }
 
 function* circleProblem(
   redirect: ParsedRedirect,
   index: RedirectIndex,
 ): Steps<LineProblem | undefined> {
-  const { name, line, lines, values } = redirect;
+  const { name, values } = redirect;
   const others = values.to === undefined ? undefined : yield* circleFrom(redirect, index);
   if (others === undefined) return undefined;
   const through = others.length === 0 ? '' : `, through ${others.join(' and ')}`;
   const message = `[redirect.${name}] leads to itself${through}: change its \`to\` or its \`path\``;
-  return { line: lines.get('to')?.[0] ?? line, message };
+  return problemOf(redirect, 'to', message);
 }
 
 /**
@@ -298,9 +288,7 @@ function* circleProblem(
  */
 const comparedRedirectsMax = 1_000_000;
 
-/** A redirect with its number in the file. */
 interface IndexedRedirect {
-  readonly number: number;
   readonly redirect: ParsedRedirect;
   /** Its `match`. */
   readonly pattern: Pick<RegExp, 'exec'> | undefined;
@@ -314,26 +302,32 @@ interface RedirectIndex {
   readonly ends: Set<string>;
   /** How many further redirects may be compared. */
   comparisonsLeft: number;
-  /** The redirects that may apply to a place, in the order of the file. */
-  at(place: RequestTarget): Iterable<IndexedRedirect>;
+  readonly redirects: readonly IndexedRedirect[];
+  /** The positions of the redirects that may apply to a place, in the order of the file. */
+  at(place: RequestTarget): Iterable<number>;
 }
 
 function indexRedirects(redirects: readonly ParsedRedirect[]): RedirectIndex {
-  const indexed = redirects.map((redirect, number): IndexedRedirect => {
+  const indexed = redirects.map((redirect): IndexedRedirect => {
     const { match } = redirect.values;
-    const pattern = match === undefined ? undefined : pathPattern(match);
-    return { number, redirect, pattern };
+    return { redirect, pattern: match === undefined ? undefined : pathPattern(match) };
   });
-  const byOrigin = Map.groupBy(indexed, ({ redirect: { values } }) => values.origin);
+  // The path of a redirect with a pattern is none.
+  const pathOf = (at: number): string | undefined => {
+    const { match, path } = redirects[at]?.values ?? {};
+    return match === undefined ? path : undefined;
+  };
+  const byOrigin = Map.groupBy(redirects.keys(), (at) => redirects[at]?.values.origin);
   const byPath = new Map(
     [...byOrigin].map(([origin, members]) => [origin, Map.groupBy(members, pathOf)]),
   );
   return {
+    redirects: indexed,
     origins: new Set(redirects.map(({ values }) => values.origin)),
     ends: new Set(),
     comparisonsLeft: comparedRedirectsMax,
     at({ origin, path }) {
-      const lists: (readonly IndexedRedirect[])[] = [];
+      const lists: (readonly number[])[] = [];
       for (const paths of patternsOver(origin).map((one) => byPath.get(one))) {
         if (paths === undefined) continue;
         lists.push(paths.get(undefined) ?? [], paths.get(path) ?? []);
@@ -345,29 +339,6 @@ function indexRedirects(redirects: readonly ParsedRedirect[]): RedirectIndex {
       return inOrder(lists);
     },
   };
-}
-
-/** The path of a redirect; undefined for one with a pattern. */
-function pathOf({ redirect: { values } }: IndexedRedirect): string | undefined {
-  return values.match === undefined ? values.path : undefined;
-}
-
-/** The members of lists, each of which is in the order of the file, in that order. */
-function* inOrder(lists: readonly (readonly IndexedRedirect[])[]): Iterable<IndexedRedirect> {
-  const positions = lists.map(() => 0);
-  for (;;) {
-    let first: IndexedRedirect | undefined;
-    let from = 0;
-    for (const [at, list] of lists.entries()) {
-      const next = list[positions[at] ?? 0];
-      if (next === undefined || (first !== undefined && first.number < next.number)) continue;
-      first = next;
-      from = at;
-    }
-    if (first === undefined) return;
-    positions[from] = (positions[from] ?? 0) + 1;
-    yield first;
-  }
 }
 
 /** The sections through which a redirect leads back to itself; undefined if it does not. */
@@ -419,9 +390,10 @@ function* redirectAt(
   place: RequestTarget,
   index: RedirectIndex,
 ): Steps<{ readonly redirect: ParsedRedirect; readonly location: string } | undefined> {
-  for (const { redirect, pattern } of index.at(place)) {
+  for (const at of index.at(place)) {
     index.comparisonsLeft -= 1;
-    if (index.comparisonsLeft <= 0) return undefined;
+    const { redirect, pattern } = index.redirects[at] ?? {};
+    if (index.comparisonsLeft <= 0 || redirect === undefined) return undefined;
     yield;
     const location = locationOf(redirect, place, pattern);
     if (location !== undefined) return { redirect, location };

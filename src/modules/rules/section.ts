@@ -1,7 +1,6 @@
 import { link, sitePath } from '../../core/config/addresses.ts';
 import { type FieldsOf, optional } from '../../core/config/ini-key.ts';
 import { iniSection } from '../../core/config/ini-section.ts';
-import { escapedPath } from '../../core/values/path.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -15,7 +14,6 @@ declare module '../../core/config/config.ts' {
 
 const engineKeys = {
   page: optional(sitePath, {
-    write: escapedPath,
     about: 'The path of the generic page that shows the engine.',
     example: '/frame.html',
   }),

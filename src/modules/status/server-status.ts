@@ -18,6 +18,7 @@ import {
 import { knownNodes } from '../webhooks/operations/hook-placement.ts';
 import { nodesPart } from '../nodes/log/node-states.ts';
 import { outboxPart } from '../nodes/log/outbox-entries.ts';
+import { storedHooks } from '../webhooks/log/family.ts';
 
 /** The state of the configuration in use, and the problems of an ini file that cannot be used. */
 export interface ConfigurationState {
@@ -225,7 +226,7 @@ interface StatusParts {
 
 /** Makes the function that counts webhooks by state; it reads them again only after a change. */
 export function createWebhookState(
-  store: Pick<Reads, 'hooksStamp' | 'hooksAfter'> & Pick<Store, 'part'>,
+  store: Pick<Reads, 'of'> & Pick<Store, 'part'>,
   {
     node,
     hasCentre,
@@ -239,7 +240,7 @@ export function createWebhookState(
 ): () => WebhookState {
   let known: HookStates | undefined;
   return () => {
-    const stamp = store.hooksStamp();
+    const stamp = store.of(storedHooks).hooksStamp();
     if (known === undefined || known.stamp !== stamp) known = readStates(store, node);
     const { paused, waiting, elsewhere } = known;
     const mayLack = elsewhere.length > 0 && !hasCentre;
@@ -260,9 +261,9 @@ interface HookStates extends Pick<WebhookState, 'paused' | 'waiting'> {
   readonly elsewhere: readonly Hook[];
 }
 
-function readStates(store: Pick<Reads, 'hooksStamp' | 'hooksAfter'>, node: Node): HookStates {
-  const stamp = store.hooksStamp();
-  const hooks = [...store.hooksAfter('')].map(({ hook }) => hook);
+function readStates(store: Pick<Reads, 'of'>, node: Node): HookStates {
+  const stamp = store.of(storedHooks).hooksStamp();
+  const hooks = [...store.of(storedHooks).hooksAfter('')].map(({ hook }) => hook);
   return {
     stamp,
     paused: hooks.filter((hook) => !isDelivered(hook)).length,

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { type FieldsOf, list, optional } from '../../core/config/ini-key.ts';
+import { type FieldsOf, fileKey, list, optional } from '../../core/config/ini-key.ts';
 import {
   iniSection,
   lineOf,
@@ -51,9 +51,8 @@ const eventType: ValueParser<string> = (value) =>
     : { refused: 'an event type is dotted, in lower case, such as `order.shipped`' };
 
 const tableKeys = {
-  schema: optional(anyText, {
+  schema: fileKey({
     field: 'schemaFile',
-    isPath: true,
     about: 'A file with the JSON Schema of a row.',
     example: 'tables/letters.json',
   }),
@@ -112,8 +111,7 @@ const tableKeys = {
     example: 'https://data.example.com/svc1/ws',
     since: '0.2',
   }),
-  host_key_file: optional(anyText, {
-    isPath: true,
+  host_key_file: fileKey({
     holds: 'an API key',
     about: 'A file with an API key of the data host.',
     example: 'data-host.key',
@@ -145,9 +143,8 @@ export const tableSection = iniSection({
 });
 
 const eventKeys = {
-  schema: optional(anyText, {
+  schema: fileKey({
     field: 'schemaFile',
-    isPath: true,
     about: 'A file with the JSON Schema of the data; an event that breaks it is refused.',
     example: 'events/order-shipped.json',
   }),

@@ -15,6 +15,7 @@ import { escapedPath } from '../../core/values/path.ts';
 import { invalidatedRows } from '../../core/log/write/fold.ts';
 import type { Reads } from '../../core/log/store.ts';
 import { authorName } from '../../core/operations/keys/author-name.ts';
+import { storedHooks } from '../webhooks/log/family.ts';
 
 /**
  * All page rules, hooks, tables and rows as lines for an import
@@ -33,7 +34,7 @@ export function* exportedRecords(
   }
 }
 
-type RecordReads = Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'hookAt' | 'tableAt' | 'rowAt'>;
+type RecordReads = Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'tableAt' | 'rowAt' | 'of'>;
 
 /** Called for a change that cannot be read and gets no line; may throw. */
 type SkipDamaged = (seq: number, error: Failure) => void;
@@ -78,7 +79,7 @@ function recordLine(reads: RecordReads, seq: number, upTo: number): string | und
     return JSON.stringify({ a: 'svc1.record.insert', v, vk: exportVk(family, id) });
   }
   if (family !== 'webhook') return undefined;
-  const stored = reads.hookAt(id, upTo);
+  const stored = reads.of(storedHooks).hookAt(id, upTo);
   if (stored?.insertedSeq !== seq) return undefined;
   const v = exportedHookFields(stored.hook);
   return JSON.stringify({ a: 'svc1.webhook.insert', v, vk: exportVk(family, id) });

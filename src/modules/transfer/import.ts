@@ -43,6 +43,7 @@ import {
   type ReadLines,
   type Refusal,
 } from './import-line.ts';
+import { storedHooks } from '../webhooks/log/family.ts';
 
 /** The parts that an import needs. */
 export interface ImportParts extends LineChecks {
@@ -469,7 +470,7 @@ function currentHash(
   { id, bounds }: { readonly id: string; readonly bounds: Bounds | undefined },
 ): (() => string) | undefined {
   if (family === 'webhook') {
-    const stored = reads.hook(id);
+    const stored = reads.of(storedHooks).hook(id);
     return stored && (() => insertHash(family, exportedHookFields(stored.hook)));
   }
   if (family === 'table') {

@@ -27,6 +27,8 @@ import { createDraftReads } from '../drafts/log/draft-reads.ts';
 import { rowLogPart } from '../nodes/log/open-row-log.ts';
 import { type HookSecret, hookOfSecret } from '../webhooks/hook.ts';
 import { syncPath } from './backup.ts';
+import { storedDrafts } from '../drafts/log/family.ts';
+import { storedHooks } from '../webhooks/log/family.ts';
 
 /** … and bytes of them. */
 const copyBatchBytes = 64 * 2 ** 20;
@@ -156,7 +158,7 @@ class Purge {
   #purged(change: Change): Change {
     const inside = changeInDraft(change);
     if (inside === undefined) return this.#purgedIn(change, this.#reads);
-    const draft = this.#reads.draft(inside.draft);
+    const draft = this.#reads.of(storedDrafts).draft(inside.draft);
     // An open draft shows its own values; those of one that has ended count only if they are live.
     const isOpen = draft?.state === 'open';
     const reads = isOpen ? createDraftReads(this.#databases, this.#families, draft) : this.#reads;
@@ -170,7 +172,7 @@ class Purge {
     const hookId = family === 'secret' ? hookOfSecret(id) : id;
     if (!this.#selects(hookId)) return change;
     if (family === 'userinterface') return withoutFormer(change, reads.rule(id)?.rule);
-    if (family === 'webhook') return withoutFormer(change, reads.hook(id)?.hook);
+    if (family === 'webhook') return withoutFormer(change, reads.of(storedHooks).hook(id)?.hook);
     if (family !== 'secret') return change;
     const kept = [purgedValue, ...this.#secretsInUse(hookId, reads)];
     if (kept.includes((data as unknown as HookSecret).secret)) return change;
@@ -179,7 +181,11 @@ class Purge {
 
   /** The newest secret, also of a deleted hook, because the deletion can be undone. */
   #secretsInUse(hookId: string, reads = this.#reads): readonly string[] {
-    const { secret, previous, until = '' } = reads.hookSecret(hookId) ?? { secret: '' };
+    const {
+      secret,
+      previous,
+      until = '',
+    } = reads.of(storedHooks).hookSecret(hookId) ?? { secret: '' };
     const isOver = !(Date.parse(until) > this.#nowMs);
     return previous === undefined || isOver ? [secret] : [secret, previous];
   }

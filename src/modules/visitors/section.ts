@@ -1,7 +1,7 @@
 import { cidr, urlOrFile } from '../../core/config/addresses.ts';
 import { checkFile, checkMaxMindFile } from '../../core/config/files.ts';
 import { cookieName, fieldName } from '../../core/config/headers.ts';
-import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
+import { type FieldsOf, fileKey, list, optional, single } from '../../core/config/ini-key.ts';
 import { iniSection, problemOf } from '../../core/config/ini-section.ts';
 import { jwksBytesMax } from '../../core/config/limits.ts';
 import { readJson } from '../../core/config/references.ts';
@@ -58,13 +58,11 @@ const visitorKeys = {
     beside: { jwt_jwks: 'https://id.example.com/jwks.json' },
   }),
   jwt_user: single(claimPath, 'sub', {
-    write: (path) => path.join('.'),
     about: "The claim with the user's name; a dot leads to a member.",
     example: 'preferred_username',
     beside: { jwt_jwks: 'https://id.example.com/jwks.json' },
   }),
   jwt_roles: single(claimPath, 'roles', {
-    write: (path) => path.join('.'),
     about: 'The claim with the roles.',
     example: 'realm_access.roles',
     beside: { jwt_jwks: 'https://id.example.com/jwks.json' },
@@ -100,8 +98,7 @@ async function checkDatabase(path: string): Promise<Refused | undefined> {
 }
 
 const geoKeys = {
-  database: optional(anyText, {
-    isPath: true,
+  database: fileKey({
     checkPath: checkDatabase,
     about: "A file in MaxMind's format that says where addresses are.",
     example: 'geo/countries.mmdb',

@@ -18,6 +18,7 @@ import { Retention } from './retention.ts';
 import { createSteadyClock } from './retry.ts';
 import { Sender, type SenderParts } from './sender.ts';
 import { deliveriesPart } from './log/delivery-log.ts';
+import { storedHooks } from './log/family.ts';
 
 /** How often the log is checked for changes by other processes: with hooks, and without any. */
 const deliveryPollMs = 10;
@@ -135,7 +136,7 @@ export class Deliverer {
   async #isNeeded(signal: AbortSignal): Promise<boolean> {
     const { store } = this.#parts;
     while (!signal.aborted) {
-      if (store.hooksStamp() !== undefined) return true;
+      if (store.of(storedHooks).hooksStamp() !== undefined) return true;
       await store.waitForRows(store.seq(), signal, deliveryIdlePollMs);
     }
     return false;
@@ -225,7 +226,7 @@ export class Deliverer {
   async #dispatch(hasHooks: boolean, parts: SenderParts, signal: AbortSignal): Promise<number> {
     const { store, settings } = this.#parts;
     // The stamp is read first, so that the log already has the changes that it covers.
-    const stamp = store.hooksStamp();
+    const stamp = store.of(storedHooks).hooksStamp();
     const newest = store.seq();
     const nowMs = parts.clockMs();
     // Without hooks, reading the log once per deliveryIdlePollMs is enough.
@@ -237,7 +238,7 @@ export class Deliverer {
       .part(deliveriesPart)
       .dispatch(settings().node);
     // Hooks may also have changed since the stamp was read.
-    const hasChanged = store.hooksStamp() !== this.#stamp;
+    const hasChanged = store.of(storedHooks).hooksStamp() !== this.#stamp;
     if (upTo >= newest) this.#stamp = stamp;
     if (hasSkipped && hasChanged) {
       // The skipped part was not read, so any hook may have changed in it.

@@ -5,6 +5,7 @@ import { MIB } from '../../core/values/units.ts';
 import { type Hook, type HookSecret, isDelivered } from './hook.ts';
 import type { QueueKey } from './log/deliveries.ts';
 import { type SigningKey, parseSecret } from './sign.ts';
+import { storedHooks } from './log/family.ts';
 
 /** Characters of the hooks in the cache of receivers, and the overhead of each entry. */
 const receiversCharactersMax = 32 * MIB;
@@ -28,20 +29,20 @@ interface FoundReceiver {
 
 /** Finds the receiver of a queue in the current state of the store. */
 export class Receivers {
-  readonly #reads: Pick<Reads, 'hooksStamp' | 'hook' | 'hookSecret' | 'change'>;
+  readonly #reads: Pick<Reads, 'change' | 'of'>;
   readonly #known = new LRUCache<QueueKey, FoundReceiver>({
     maxSize: receiversCharactersMax,
     sizeCalculation: ({ characters }) => characters,
   });
   #stamp: string | undefined;
 
-  constructor(reads: Pick<Reads, 'hooksStamp' | 'hook' | 'hookSecret' | 'change'>) {
+  constructor(reads: Pick<Reads, 'change' | 'of'>) {
     this.#reads = reads;
   }
 
   /** The receiver of a queue; undefined if its hook is paused, deleted or not complete. */
   find(queue: QueueKey): Receiver | undefined {
-    const stamp = this.#reads.hooksStamp();
+    const stamp = this.#reads.of(storedHooks).hooksStamp();
     if (stamp !== this.#stamp) {
       this.#stamp = stamp;
       this.#known.clear();
@@ -63,8 +64,8 @@ export class Receivers {
 
   #read(queue: QueueKey): Receiver | undefined {
     const id = this.hookId(queue);
-    const stored = this.#reads.hook(id);
-    const secret = this.#reads.hookSecret(id);
+    const stored = this.#reads.of(storedHooks).hook(id);
+    const secret = this.#reads.of(storedHooks).hookSecret(id);
     if (stored === undefined || secret === undefined || !isDelivered(stored.hook)) return undefined;
     const { hook, seq } = stored;
     // They come soon after the row of the hook.

@@ -10,6 +10,7 @@ import type { EventText } from './message.ts';
 import type { Receiver } from './receivers.ts';
 import type { Verdict } from './retry.ts';
 import { rowLogPart } from '../nodes/log/open-row-log.ts';
+import { storedHooks } from './log/family.ts';
 
 /** The most hooks with their own label in the metrics of queues. */
 const hooksMeasuredMax = 200;
@@ -152,7 +153,7 @@ export function createReports({
 /** Pauses a hook, unless it is already paused or its URL has changed. */
 function pause(store: Store, { id, url }: Hook): Promise<boolean> {
   return store.commit(author, (reads) => {
-    const now = reads.hook(id)?.hook;
+    const now = reads.of(storedHooks).hook(id)?.hook;
     const isMeant = now?.active === true && now.url === url;
     const draft = { family: 'webhook', id, action: 'edit', data: { active: false } } as const;
     return { drafts: isMeant ? [draft] : [], answer: () => isMeant };

@@ -2,7 +2,6 @@ import { cidr, ipAddress } from '../../core/config/addresses.ts';
 import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
 import { iniSection } from '../../core/config/ini-section.ts';
 import { duration, wholeNumber } from '../../core/config/values.ts';
-import { durationText } from '../../core/values/units.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -17,13 +16,11 @@ const webhookKeys = {
   }),
   connect_timeout: single(duration('1ms', '10m'), '3s', {
     field: 'connectTimeoutMs',
-    write: durationText,
     about: 'How long connecting to a receiver may take.',
     example: '5s',
   }),
   timeout: single(duration('1ms', '1d'), '15s', {
     field: 'timeoutMs',
-    write: durationText,
     about: 'How long a receiver may take to answer.',
     example: '30s',
   }),
@@ -33,13 +30,11 @@ const webhookKeys = {
   }),
   retention: single(duration('1s', '3650d'), '30d', {
     field: 'retentionMs',
-    write: durationText,
     about: 'How long events and their deliveries are stored.',
     example: '90d',
   }),
   retry: list(duration('1ms', '30d'), '5s, 5m, 30m, 2h, 5h, 10h, 14h, 20h, 24h', {
     field: 'retryMs',
-    write: durationText,
     about: 'The delays before each further attempt.',
     example: '10s, 1m, 10m, 1h',
   }),

@@ -1,3 +1,4 @@
+import { storedDrafts } from '../../../src/modules/drafts/log/family.ts';
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { readFile, readdir, rm, writeFile } from 'node:fs/promises';
@@ -9,7 +10,7 @@ import {
   type ConfigResults,
   configurationWatch,
 } from '../../../src/cli/serve/configuration-watch.ts';
-import type { LogPart, Store } from '../../../src/core/log/store.ts';
+import type { LogPart, Store, ReadFamily } from '../../../src/core/log/store.ts';
 import type { BackgroundTasks, Task } from '../../../src/core/background/tasks.ts';
 import { watchConfig } from '../../../src/core/config/watch.ts';
 import { createConnector, createDialler } from '../../../src/core/outbound/dialler.ts';
@@ -87,6 +88,18 @@ function withBroken<P extends object>(store: Store, broken: LogPart<P>, method: 
   const part = <O extends object>(key: LogPart<O>): O =>
     Object.is(key, broken) ? (whole as unknown as O) : store.part(key);
   return { ...store, part };
+}
+
+/** A store whose reads of a family throw, the first time that a method is used. */
+function withBrokenReads<R extends object>(
+  store: Store,
+  broken: ReadFamily<R>,
+  method: keyof R,
+): Store {
+  const whole = brokenOnce(store.of(broken), method);
+  const of = <O extends object>(key: ReadFamily<O>): O =>
+    Object.is(key, broken) ? (whole as unknown as O) : store.of(key);
+  return { ...store, of };
 }
 
 /** A function that rejects the first time. */
@@ -183,7 +196,7 @@ async function tableHost(
   await writeFiles(folder, { 'server.ini': ini });
   const { fetch } = await readTestConfig(join(folder, 'server.ini'));
   const dialler = createDialler(fetch);
-  const client = createHostClient({ dialler, connect: createConnector(fetch) });
+  const client = createHostClient({ dialler, connect: createConnector(fetch), via: 'test' });
   const used = breaks === 'the client' ? brokenOnce(client, 'connect') : client;
   const store = await scratchStore(t);
   await commit(store, {
@@ -228,7 +241,7 @@ const cases: Readonly<Record<string, Case>> = {
       createRowChecks({ store: brokenOnce(await scratchStore(t), 'tablesAfter'), log }).task,
   ),
   scheduled_publishing: started(async (t) => {
-    const store = brokenOnce(await scratchStore(t), 'draftsIn');
+    const store = withBrokenReads(await scratchStore(t), storedDrafts, 'draftsIn');
     return scheduledPublishing(scheduleParts({ store, newId, now }));
   }),
   asset_keeper: started(async (t, { log }) => {

@@ -13,6 +13,8 @@ import { openStore } from '../../../src/core/log/open.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from './scratch.ts';
 import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
+import { storedDrafts } from '../../../src/modules/drafts/log/family.ts';
+import { storedHooks } from '../../../src/modules/webhooks/log/family.ts';
 
 async function foreignDatabase(folder: string, fill: (path: string) => Promise<void>) {
   await mkdir(folder);
@@ -240,7 +242,7 @@ suite('a data folder of Waymark', () => {
     await commit(first, inserted('moved', { path: '/moved', asset: 'a.png' }));
     const draft = { name: 'spring' };
     await commit(first, { family: 'draft', id: 'd', action: 'insert', data: draft });
-    const spring = first.draft('d');
+    const spring = first.of(storedDrafts).draft('d');
     assert.ok(spring);
     const drafted = draftStore(first, spring);
     await commit(drafted, edited('moved', { asset: 'b.png' }));
@@ -259,7 +261,7 @@ suite('a data folder of Waymark', () => {
 
     const second = await scratchStore(t, { folder });
     assert.deepEqual([...second.rulesOfAsset('a.png', 9)], ['kept', 'moved']);
-    const now = second.draft('d');
+    const now = second.of(storedDrafts).draft('d');
     assert.ok(now);
     const seen = draftStore(second, now);
     assert.deepEqual([...seen.rulesOfAsset('a.png', 9)], ['kept', 'new']);
@@ -280,7 +282,7 @@ suite('a data folder of Waymark', () => {
     await former.close();
     const second = await scratchStore(t, { folder });
     const ids = (state: 'open' | 'discarded', after?: string): readonly string[] =>
-      Array.from(second.draftsIn(state, after), ({ id }) => id);
+      Array.from(second.of(storedDrafts).draftsIn(state, after), ({ id }) => id);
     assert.deepEqual([ids('open'), ids('discarded')], [['d1', 'd3'], ['d2']]);
     assert.deepEqual(ids('open', 'd1'), ['d3']);
     for await (const { differences } of second.part(upkeep).verify())
@@ -359,7 +361,10 @@ suite('a data folder of Waymark', () => {
     const data = { event: ['a.b'], url: 'https://x.example/', method: 'POST' };
     await commit(second, { family: 'webhook', id: 'h', action: 'insert', data });
     assert.deepEqual(
-      second.hooksFor('a.b').map(({ hook }) => hook.id),
+      second
+        .of(storedHooks)
+        .hooksFor('a.b')
+        .map(({ hook }) => hook.id),
       ['h'],
     );
   });

@@ -5,6 +5,7 @@ import type { SiteDraft } from '../../../src/modules/drafts/draft.ts';
 import { createPreviewTrust } from '../../../src/modules/drafts/preview-trust.ts';
 import type { Store } from '../../../src/core/log/store.ts';
 import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
+import { storedDrafts } from '../../../src/modules/drafts/log/family.ts';
 
 const [designer, drafter] = ['00000000-0000', '00000000-0001'];
 const rows = 2_500;
@@ -19,7 +20,7 @@ async function draftOf(store: Store, rows: number) {
     await commit(store, { family: 'key', id, action: 'insert', data });
   }
   await commit(store, { family: 'draft', id: 'd', action: 'insert', data: { name: 'd' } });
-  const draft = store.draft('d');
+  const draft = store.of(storedDrafts).draft('d');
   assert.ok(draft);
   const inDraft = draftStore(store, draft);
   const write = (by: string, from: number, count: number) => {

@@ -15,6 +15,7 @@ import { importBlocks, type Imported } from '../../../src/modules/transfer/impor
 import { placeRuleFields } from '../../../src/modules/rules/operations/placement.ts';
 import { randomRuns } from '../../random-runs.ts';
 import { commit, edited, inserted, scratchStore } from '../../core/log/scratch.ts';
+import { storedHooks } from '../../../src/modules/webhooks/log/family.ts';
 
 const engines = new Set(['html', 'template']);
 const newSecret = () => 'whsec_c2VjcmV0';
@@ -84,9 +85,9 @@ suite('an export', () => {
     assert.equal((await imported(store, lines)).unchanged, 2);
     const copy = await scratchStore(t);
     assert.equal((await imported(copy, lines)).imported, 2);
-    const { rotated_at: _rotated, ...hook } = store.hook(id)?.hook ?? assert.fail();
-    assert.deepEqual(copy.hook(id)?.hook, hook);
-    assert.equal(copy.hookSecret(id)?.secret, newSecret());
+    const { rotated_at: _rotated, ...hook } = store.of(storedHooks).hook(id)?.hook ?? assert.fail();
+    assert.deepEqual(copy.of(storedHooks).hook(id)?.hook, hook);
+    assert.equal(copy.of(storedHooks).hookSecret(id)?.secret, newSecret());
     assert.deepEqual([...exportedRecords(copy)], lines);
     assert.equal((await imported(copy, lines)).unchanged, 2);
     const others = lines.map((line) => line.replace('"order":false', '"order":true'));

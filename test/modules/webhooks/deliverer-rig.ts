@@ -19,6 +19,7 @@ import { createSecret } from '../../../src/modules/webhooks/sign.ts';
 import { testTasks } from '../../core/background/test-tasks.ts';
 import { commit } from '../../core/log/scratch.ts';
 import { deliveriesPart } from '../../../src/modules/webhooks/log/delivery-log.ts';
+import { storedHooks } from '../../../src/modules/webhooks/log/family.ts';
 
 /** Milliseconds. */
 export const hourMs = 3_600_000;
@@ -145,7 +146,7 @@ export async function startDeliverer(
       await store.part(deliveriesPart).waitUntilApplied(change?.seq ?? 0);
     },
   };
-  if (store.hooksStamp() === undefined) {
+  if (store.of(storedHooks).hooksStamp() === undefined) {
     const id = uuidv7();
     const data = { ...hookFields, ...hook } as unknown as JsonObject;
     const secret = createSecret((bytes) => Buffer.alloc(bytes, 7));
@@ -184,7 +185,7 @@ function hanging(signal: AbortSignal | undefined): Promise<AttemptResult> {
 
 /** The id of the hook of a rig. */
 export function firstHook(store: Store): string {
-  const [first = assert.fail()] = [...store.hooksAfter('')];
+  const [first = assert.fail()] = [...store.of(storedHooks).hooksAfter('')];
   return first.hook.id;
 }
 

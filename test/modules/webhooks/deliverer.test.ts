@@ -20,6 +20,7 @@ import {
 } from './deliverer-rig.ts';
 import { deliveriesPart } from '../../../src/modules/webhooks/log/delivery-log.ts';
 import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
+import { storedHooks } from '../../../src/modules/webhooks/log/family.ts';
 
 suite('a clock that jumps', () => {
   for (const [way, jumpMs] of [
@@ -276,7 +277,8 @@ test('a hook that is resumed while idle senders are removed gets each event once
   const folder = await temporaryFolder(t);
   const watched: { store?: Store; wasPaused: boolean } = { wasPaused: false };
   const isResumed = (): boolean =>
-    watched.wasPaused && [...(watched.store?.hooksAfter('') ?? [])][0]?.hook.active === true;
+    watched.wasPaused &&
+    [...(watched.store?.of(storedHooks).hooksAfter('') ?? [])][0]?.hook.active === true;
   // The clock jumps with the change that resumes the hook, so both take effect in the same turn.
   const clocks = {
     nowMs: start,

@@ -24,6 +24,7 @@ import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
 import { createGenericPages } from '../../../modules/rules/pages/generic-pages.ts';
 import type { AppContext, ContentContext } from './context.ts';
 import { type SourceAccess, composeFetch } from './transport.ts';
+import { storedDrafts } from '../../../modules/drafts/log/family.ts';
 
 /** What the site answers from, in its order, and the rules about who may see what. */
 export function composeSite(
@@ -32,8 +33,8 @@ export function composeSite(
   {
     disk,
     pageRows,
-    steps,
     login,
+    steps,
     ...sources
   }: {
     readonly disk: Disk;
@@ -60,7 +61,17 @@ export function composeSite(
     access: composeAccess(config, context, { diallers: sources.diallers, login }),
   };
   const assets = { assets: createAssetReader(store), assetPages: content.assetPages };
-  return { rules, ...configured, ...assets, disk, stored, generic, rendered, pageRows, fetch };
+  return {
+    rules,
+    ...configured,
+    ...assets,
+    disk,
+    stored,
+    generic,
+    rendered,
+    pageRows,
+    fetch,
+  };
 }
 
 /** Who may see what. Password files are read at once, so that the log names their mistakes. */
@@ -149,7 +160,7 @@ export function composeUploads(
     },
     ...createAssetReader(store),
     inDraft(given) {
-      const draft = store.draftNamed(given) ?? store.draft(given);
+      const draft = store.of(storedDrafts).draftNamed(given) ?? store.of(storedDrafts).draft(given);
       return draft?.state === 'open'
         ? createAssetReader(store.view(viewOfDraft(draft)))
         : undefined;

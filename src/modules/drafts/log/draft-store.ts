@@ -12,6 +12,7 @@ import {
   isDrafted,
   waitingSchedule,
 } from '../draft.ts';
+import { storedDrafts } from './family.ts';
 
 /**
  * Changes of one record in one draft. Each change of the live record applies them again, in the
@@ -44,11 +45,8 @@ export function draftStore(store: Store, draft: SiteDraft): Store {
 }
 
 /** The open draft of a name or an id. Throws `not_found`, or `conflict` for one that has ended. */
-export function openDraftNamed(
-  reads: Pick<Reads, 'draft' | 'draftNamed'>,
-  name: string,
-): SiteDraft {
-  const draft = reads.draftNamed(name) ?? reads.draft(name);
+export function openDraftNamed(reads: Pick<Reads, 'of'>, name: string): SiteDraft {
+  const draft = reads.of(storedDrafts).draftNamed(name) ?? reads.of(storedDrafts).draft(name);
   if (draft === undefined) throw noSuchDraft(name);
   if (draft.state !== 'open') throw hasEnded(draft);
   return draft;
@@ -61,14 +59,14 @@ export function noSuchDraft(name: string): Failure {
 }
 
 function requireOpen(reads: Reads, { id }: SiteDraft): void {
-  const draft = reads.draft(id);
+  const draft = reads.of(storedDrafts).draft(id);
   if (draft?.state !== 'open') throw hasEnded(draft);
   requireUnscheduled(draft);
 }
 
 /** Throws `conflict` for a record that a draft has changed as often as it may. */
 function requireRoom(reads: Reads, draft: SiteDraft, id: string): void {
-  if (reads.draftChangesOf(draft, id) < draftChangesMax) return;
+  if (reads.of(storedDrafts).draftChangesOf(draft, id) < draftChangesMax) return;
   throw new Failure(
     'conflict',
     `The draft has changed this record ${draftChangesMax} times, which is the most. Publish the ` +

@@ -1,6 +1,5 @@
 import type { Databases } from '../../../core/log/databases.ts';
 import { historyPrefix, keyOf, seqBytes, storedJson } from '../../../core/log/encoding.ts';
-import type { DraftedRecord, Reads } from '../../../core/log/store.ts';
 import { type DraftedFamily, type SiteDraft, draftStateKey } from '../draft.ts';
 import { draftEnd, draftPrefix, layerPrefix } from './draft-entries.ts';
 
@@ -13,10 +12,33 @@ const familyOrder: readonly DraftedFamily[] = [
   'secret',
 ];
 
-type DraftsReads = Pick<
-  Reads,
-  'draft' | 'draftNamed' | 'draftsIn' | 'draftRecords' | 'draftChangesOf'
->;
+/** The name of a record that a draft changes. */
+export interface DraftedRecordName {
+  readonly family: DraftedFamily;
+  readonly id: string;
+}
+
+/** A record that a draft changes. */
+export interface DraftedRecord extends DraftedRecordName {
+  /** Seq of the draft's first change of it: live changes since then are conflicts. */
+  readonly first: number;
+  /** Why the draft cannot change the live record of today, as a sentence. */
+  readonly problem?: string;
+}
+
+/** Reads of drafts and of the records that they change. */
+export interface DraftsReads {
+  /** A draft, also one that is no longer open. */
+  draft(id: string): SiteDraft | undefined;
+  /** The latest draft that has a name: the open one, if there is one. */
+  draftNamed(name: string): SiteDraft | undefined;
+  /** The drafts of a state in the order of their ids, after `after`. */
+  draftsIn(state: SiteDraft['state'], after?: string): Iterable<SiteDraft>;
+  /** The records that an open draft changes, of one family after the other, by their ids. */
+  draftRecords(draft: SiteDraft, after?: DraftedRecordName): Iterable<DraftedRecord>;
+  /** How many changes an open draft has of one record. */
+  draftChangesOf(draft: SiteDraft, id: string): number;
+}
 
 /** The end of the keys of a state: `!` follows the space. */
 function stateRange(state: SiteDraft['state']): { readonly start: Buffer; readonly end: Buffer } {

@@ -1,6 +1,7 @@
+import { type DraftsReads, createDraftsReads } from './drafts-reads.ts';
 import { type Change, mergeFields } from '../../../core/log/change.ts';
 import { keyOf } from '../../../core/log/encoding.ts';
-import type { LogFamily, FamilyProjection } from '../../../core/log/store.ts';
+import type { FamilyProjection, ReadFamily } from '../../../core/log/store.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { instantsVersion } from '../../tables/log/family.ts';
 import { tablesWithInstants } from '../../tables/log/index-build.ts';
@@ -12,7 +13,7 @@ import { refreshDraftedRows, refreshDrafts } from './refresh-drafts.ts';
 const statesVersion = 11;
 
 const draft: FamilyProjection<SiteDraft> = {
-  stored: (reads, id) => reads.draft(id),
+  stored: (reads, id) => reads.of(storedDrafts).draft(id),
   fold: foldDraft,
   plan({ entries }, { id }, { before, after }) {
     const [former, name] = [before?.name, after?.name];
@@ -30,8 +31,9 @@ const draft: FamilyProjection<SiteDraft> = {
 };
 
 /** The drafts, and what open ones change of other records. */
-export const draftFamily: LogFamily = {
+export const storedDrafts: ReadFamily<DraftsReads> = {
   records: { draft },
+  reads: (databases) => createDraftsReads(databases),
   afterPut: refreshDrafts,
   upgrade(databases, former, families) {
     if (former < statesVersion) putDraftStates(databases);

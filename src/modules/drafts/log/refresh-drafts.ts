@@ -7,14 +7,7 @@ import {
   keyOf,
   storedJson,
 } from '../../../core/log/encoding.ts';
-import type {
-  DraftedRecord,
-  DraftedRecordName,
-  LogFamily,
-  Reads,
-  FamilyProjection,
-  TableCounts,
-} from '../../../core/log/store.ts';
+import type { LogFamily, Reads, FamilyProjection, TableCounts } from '../../../core/log/store.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
 import type { PlannedEntry } from '../../../core/log/write/planned-entries.ts';
 import { OpenPlanning } from '../../../core/log/write/write-plan.ts';
@@ -33,7 +26,12 @@ import {
   removeOfDraft,
 } from './draft-entries.ts';
 import { type DraftPlace, createDraftReads, markKey } from './draft-reads.ts';
-import { createDraftsReads, draftRecordKey } from './drafts-reads.ts';
+import {
+  type DraftedRecord,
+  type DraftedRecordName,
+  createDraftsReads,
+  draftRecordKey,
+} from './drafts-reads.ts';
 import { addDraftCounts } from './layered-database.ts';
 
 /** What a draft changes of a record, as `draftrecord` has it. */

@@ -2,7 +2,8 @@ import { viewOfDraft } from '../log/draft-reads.ts';
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { isRevertible } from '../../../core/log/change.ts';
 import type { WorkTurns } from '../../../core/fair/turns.ts';
-import type { DraftedRecordName, Reads, Store } from '../../../core/log/store.ts';
+import type { Reads, Store } from '../../../core/log/store.ts';
+import type { DraftedRecordName } from '../log/drafts-reads.ts';
 import type { Caller } from '../../../core/values/key.ts';
 import type { SiteDraft } from '../draft.ts';
 import { openDraftSeen } from '../bounds.ts';
@@ -14,6 +15,7 @@ import { draftRowsMax } from './limits.ts';
 import { shownChange } from './publish.ts';
 import { digestInTurns, versionsIn } from './publish-plan.ts';
 import { mayReadRecord } from './row-access.ts';
+import { storedDrafts } from '../log/family.ts';
 
 const text = { type: 'string' } as const;
 
@@ -102,7 +104,7 @@ async function readChanges(
   const rows: ChangedRecord[] = [];
   let last: DraftedRecordName | undefined;
   const place = after === undefined ? after : placeOf(after);
-  for (const record of inDraft.draftRecords(draft, place)) {
+  for (const record of inDraft.of(storedDrafts).draftRecords(draft, place)) {
     if (turns.isOver()) await turns.next();
     const { family, id } = record;
     if (!isRevertible(family) || !mayReadRecord(inDraft, caller, { family, id })) continue;

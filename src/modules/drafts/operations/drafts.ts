@@ -24,6 +24,7 @@ import { type DraftSchedule, type SiteDraft, draftStates } from '../draft.ts';
 import { noSuchDraft, requireUnscheduled } from '../log/draft-store.ts';
 import { draftRowsMax } from './limits.ts';
 import { requireSeen } from './publish-plan.ts';
+import { storedDrafts } from '../log/family.ts';
 
 /** Open drafts at the same time. */
 const openDraftsMax = 1_000;
@@ -351,7 +352,7 @@ export const readDraft = defineOperation({
     ({ store }: Pick<DraftParts, 'store'>) =>
     async ({ draft: name }, call) => {
       const { caller } = call;
-      const draft = store.draft(name) ?? store.draftNamed(name);
+      const draft = store.of(storedDrafts).draft(name) ?? store.of(storedDrafts).draftNamed(name);
       const parts = { store, reads: store };
       if (draft === undefined || !(await isSeenInTurns(parts, draft, caller, turnsOf(call)))) {
         throw noSuchDraft(name);
@@ -394,7 +395,7 @@ export const listDrafts = defineOperation({
       const { caller } = call;
       const data = await readInTurns({ store }, call, async (then, turns) => {
         const rows: ShownDraft[] = [];
-        for (const draft of then.store.draftsIn(state, after)) {
+        for (const draft of then.store.of(storedDrafts).draftsIn(state, after)) {
           if (turns.isOver()) await turns.next();
           if (scheduled && draft.schedule === undefined) continue;
           const parts = { store, reads: then.store };
@@ -476,7 +477,11 @@ async function writeDraft(
 
 function requireFreeName(reads: Reads, name: string): void {
   // An id would name another draft than the name.
-  if (reads.draftNamed(name)?.state !== 'open' && reads.draft(name) === undefined) return;
+  if (
+    reads.of(storedDrafts).draftNamed(name)?.state !== 'open' &&
+    reads.of(storedDrafts).draft(name) === undefined
+  )
+    return;
   throw new Failure('conflict', `There is a draft ${JSON.stringify(name)} already.`, {
     field: 'name',
   });
@@ -485,7 +490,7 @@ function requireFreeName(reads: Reads, name: string): void {
 /** Requires room for one more draft of a key: it may have no more than is left for others. */
 function requireRoom(reads: Reads, author: string): void {
   let [held, all] = [0, 0];
-  for (const { by } of reads.draftsIn('open')) {
+  for (const { by } of reads.of(storedDrafts).draftsIn('open')) {
     all += 1;
     if (by === author) held += 1;
   }

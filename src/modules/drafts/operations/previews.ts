@@ -17,6 +17,7 @@ import { isDraftSeen, openDraftSeen } from '../bounds.ts';
 import type { DraftPreview, SiteDraft } from '../draft.ts';
 import { isKeyId } from '../preview-trust.ts';
 import { draftProperty } from './drafts.ts';
+import { storedDrafts } from '../log/family.ts';
 
 /** Previews of a draft at the same time, and how long each works. */
 const draftPreviewsMax = 100;
@@ -158,7 +159,7 @@ export function previewedDraft(
   nowMs: number,
 ): { readonly draft: SiteDraft; readonly endMs: number } | undefined {
   const [id = '', secret = ''] = token.split('.');
-  const draft = store.draft(id);
+  const draft = store.of(storedDrafts).draft(id);
   if (draft?.state !== 'open') return undefined;
   const hash = hashOf(secret);
   const found = draft.previews?.find((one) => {

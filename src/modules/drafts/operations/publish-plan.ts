@@ -10,14 +10,11 @@ import {
   type JsonObject,
 } from '../../../core/values/json/json.ts';
 import { foldDrafted } from '../log/refresh-drafts.ts';
-import type {
-  DraftedRecord,
-  DraftedRecordName,
-  LoggedDraft,
-  Reads,
-} from '../../../core/log/store.ts';
+import type { LoggedDraft, Reads } from '../../../core/log/store.ts';
+import type { DraftedRecord, DraftedRecordName } from '../log/drafts-reads.ts';
 import type { WorkTurns } from '../../../core/fair/turns.ts';
 import { publishInlineRecordsMax } from './limits.ts';
+import { storedDrafts } from '../log/family.ts';
 
 /** How a conflict is resolved: by the fields of the draft, or by leaving the live record alone. */
 export type ConflictResolution = 'draft' | 'live';
@@ -71,7 +68,7 @@ export function planPublish(
   const secrets: string[] = [];
   const authors = new Set<string>();
   let newest = 0;
-  for (const { family, id, ...record } of live.draftRecords(draft)) {
+  for (const { family, id, ...record } of live.of(storedDrafts).draftRecords(draft)) {
     const rows = reads.inDraft.rows(family, id);
     hash.add({ family, id }, reads.inDraft.rowSeqs(id));
     for (const { draft: own, seq, by } of rows) {
@@ -99,7 +96,8 @@ export function requireSeen(
   confirm: string,
 ): void {
   const hash = new DraftHash(draft);
-  for (const record of inDraft.draftRecords(draft)) hash.add(record, inDraft.rowSeqs(record.id));
+  for (const record of inDraft.of(storedDrafts).draftRecords(draft))
+    hash.add(record, inDraft.rowSeqs(record.id));
   if (confirm === hash.digest()) return;
   throw new Failure(
     'conflict',
@@ -120,7 +118,7 @@ export async function digestInTurns(
 ): Promise<string | undefined> {
   const hash = new DraftHash(draft);
   let count = 0;
-  for (const record of inDraft.draftRecords(draft)) {
+  for (const record of inDraft.of(storedDrafts).draftRecords(draft)) {
     count += 1;
     if (count > publishInlineRecordsMax) return undefined;
     hash.add(record, inDraft.rowSeqs(record.id));
@@ -298,6 +296,7 @@ export function labelOf(fields: JsonObject | undefined): string | undefined {
 /** The families that a draft changes, besides the secrets of hooks. */
 export function familiesOf(reads: Reads, draft: SiteDraft): ReadonlySet<DraftedFamily> {
   const families = new Set<DraftedFamily>();
-  for (const { family } of reads.draftRecords(draft)) if (family !== 'secret') families.add(family);
+  for (const { family } of reads.of(storedDrafts).draftRecords(draft))
+    if (family !== 'secret') families.add(family);
   return families;
 }

@@ -39,6 +39,7 @@ import {
   requireConfirmed,
 } from './publish-plan.ts';
 import { requirePublishedRows, versionsShown } from './row-access.ts';
+import { storedDrafts } from '../log/family.ts';
 
 /** A publication as data, which another thread can run. */
 export interface PublishRequest {
@@ -288,7 +289,7 @@ function* draftedRows(
   store: Store,
   draft: SiteDraft,
 ): Generator<{ readonly id: string; readonly action: 'insert' | 'edit' }> {
-  for (const { family, id } of store.draftRecords(draft)) {
+  for (const { family, id } of store.of(storedDrafts).draftRecords(draft)) {
     if (family !== 'record') continue;
     yield { id, action: store.row(id) === undefined ? 'insert' : 'edit' };
   }
@@ -296,9 +297,9 @@ function* draftedRows(
 
 /** Whether another thread publishes a draft, because it is large. */
 export function hasMoreRecords(store: Store, id: string): boolean {
-  const draft = store.draft(id);
+  const draft = store.of(storedDrafts).draft(id);
   if (draft === undefined) return false;
-  const records = store.draftRecords(draft)[Symbol.iterator]();
+  const records = store.of(storedDrafts).draftRecords(draft)[Symbol.iterator]();
   let count = 0;
   while (count <= publishInlineRecordsMax && records.next().done !== true) count += 1;
   records.return?.();
@@ -376,7 +377,7 @@ function publishNow(
 /** Throws `not_found` if a request carries out a schedule that is not that of the draft. */
 function requireSchedule(live: Reads, { draft: id, schedule: seq }: PublishRequest): void {
   if (seq === undefined) return;
-  const draft = live.draft(id);
+  const draft = live.of(storedDrafts).draft(id);
   if (draft !== undefined && waitingSchedule(draft)?.seq === seq) return;
   throw new Failure('not_found', 'The draft is not scheduled any more.', { field: 'draft' });
 }
@@ -388,7 +389,7 @@ function schedule(
 ): Promise<WriteReport> {
   const { draft: id, confirm, at, resolve, others } = given;
   const again = (live: Reads): JsonObject => {
-    const { state, txn = '' } = live.draft(id) ?? {};
+    const { state, txn = '' } = live.of(storedDrafts).draft(id) ?? {};
     return state === 'open'
       ? scheduledReport(plannedReport(given, planned(store, live, given), live), at)
       : doneReport(live, txn);

@@ -10,6 +10,7 @@ import { type Scope, boundScopes, boundsOf, hasScope, keyEndMs } from '../../../
 import { doInTurn } from '../../cluster/log/task-turn.ts';
 import { type DraftSchedule, type SiteDraft, waitingSchedule } from '../draft.ts';
 import { type PublishRequest, hasMoreRecords, requireFamilies, runPublish } from './publish.ts';
+import { storedDrafts } from '../log/family.ts';
 
 /** How often the clock is looked at while a draft waits for its time: clocks can be moved. */
 const scheduleLookMs = 1_000;
@@ -38,9 +39,9 @@ interface Waiting {
 }
 
 /** The open drafts that wait for their time, in the order in which they are published. */
-export function waitingDrafts(store: Pick<Store, 'draftsIn'>): readonly Waiting[] {
+export function waitingDrafts(store: Pick<Store, 'of'>): readonly Waiting[] {
   const waiting: Waiting[] = [];
-  for (const draft of store.draftsIn('open')) {
+  for (const draft of store.of(storedDrafts).draftsIn('open')) {
     const schedule = waitingSchedule(draft);
     if (schedule !== undefined) waiting.push({ draft, schedule });
   }
@@ -122,7 +123,7 @@ function recordFailure(
 ): Promise<boolean> {
   const { by, seq, at } = schedule;
   return store.commit(by, (live) => {
-    const draft = live.draft(id);
+    const draft = live.of(storedDrafts).draft(id);
     if (draft === undefined || waitingSchedule(draft)?.seq !== seq) {
       return { drafts: [], answer: () => false };
     }

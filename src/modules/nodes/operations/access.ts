@@ -5,6 +5,7 @@ import type { StaticInput } from '../../../core/values/json/static.ts';
 import { type ApiKey, hasScope } from '../../../core/values/key.ts';
 import type { Hook, Node } from '../../webhooks/hook.ts';
 import { rowLogPart } from '../log/open-row-log.ts';
+import { storedHooks } from '../../webhooks/log/family.ts';
 
 /** The version of the protocol between nodes; a node understands versions from `protocolMin`. */
 export const nodeProtocol = 1;
@@ -82,7 +83,7 @@ export const readNodeSecrets = defineOperation({
       const isCounter = v.role === 'counter' && maySendEntries(store.key(call.caller.keyId ?? ''));
       const node: Node = { name: v.node, role: isCounter ? 'counter' : 'replica' };
       const rows: string[] = [];
-      for (const { hook } of store.hooksAfter('')) {
+      for (const { hook } of store.of(storedHooks).hooksAfter('')) {
         if (mayDeliver(hook, node)) rows.push(...store.part(rowLogPart).withheldRows(hook.id));
       }
       return { kind: 'data', data: { rows } };

@@ -56,7 +56,7 @@ const userinterface: FamilyProjection<StoredRule> = {
 };
 
 /** The page rules. */
-export const ruleFamily: LogFamily = {
+export const storedRules: LogFamily = {
   records: { userinterface },
   upgrade(databases: Databases, former: number) {
     if (former < markedVersion) putSeveralMarks(databases);

@@ -61,6 +61,9 @@ function unsentStatus(
   return [{ field, reason: 'no_effect', message: `${field} has no effect with a target: ${why}.` }];
 }
 
+/** Answers of the branches of a rule that a write looks at, over the keys that they lead to. */
+export const outcomesExaminedMax = 100;
+
 /** The targets that lead to no breadcrumb, or in a circle. */
 function keyProblems(
   { store }: EffectParts,
@@ -72,18 +75,26 @@ function keyProblems(
     answer.kind === 'key' ? [{ name, key: answer.key }] : [],
   );
   if (leading.length === 0) return [];
-  const rules = rulesAtTime({ anyTime: store, ruleOf: ({ id }) => store.rule(id) }, visitor.nowMs);
+  // Many branches may lead to one rule, of a megabyte, which a draft reads anew each time.
+  const known = new Map<string, StoredRule | undefined>();
+  const ruleOf = ({ id }: { readonly id: string }): StoredRule | undefined => {
+    if (!known.has(id)) known.set(id, store.rule(id));
+    return known.get(id);
+  };
+  const rules = rulesAtTime({ anyTime: store, ruleOf }, visitor.nowMs);
   const origin = originAt(originsOf(stored.rule.origin), asked);
   const visit = { origin, path: stored.rule.path, query: '', fields, visitor };
-  const outcomes = branchOutcomes(rules, { stored, capture: undefined }, visit);
+  const start = { stored, capture: undefined };
+  const outcomes = branchOutcomes(rules, start, visit, outcomesExaminedMax);
   return leading.flatMap(({ name, key }): readonly Problem[] => {
     const own = outcomes.filter(
       (one) => one.name === name || one.name.startsWith(`${name} → key `),
     );
+    const failures = own.flatMap(({ failure }) => failure ?? []);
+    if (failures.length === 0) return [];
     // A visitor for whom the branch holds meets it again.
     const isItself = breadcrumbStart(rules, key, visit)?.stored.rule.id === stored.rule.id;
-    const failures = own.flatMap(({ failure }) => failure ?? []);
-    if (failures.length === 0 || (!isItself && failures.length < own.length)) return [];
+    if (!isItself && failures.length < own.length) return [];
     const field = `enginedata.${name === 'default' ? '' : `${name}.`}target`;
     const message = `${field} has no effect now: ${failures[0] ?? ''}`;
     return [{ field, reason: 'no_effect', message }];

@@ -32,7 +32,7 @@ const record: FamilyProjection<StoredRow> = {
 };
 
 /** The tables and their rows. */
-export const tableFamily: LogFamily = {
+export const storedTables: LogFamily = {
   records: { table, record },
   upgrade(databases, former) {
     if (former < instantsVersion) refreshInstants(databases);

@@ -9,6 +9,7 @@ import { entryEvent, newestEntry } from '../../nodes/log/outbox-entries.ts';
 import { type Node, type StoredHook, isDeliveredOn } from '../hook.ts';
 import { type DispatchResult, type QueueKey, eventKey } from './deliveries.ts';
 import { putReplayJob } from './retention.ts';
+import { storedHooks } from './family.ts';
 
 /** Comparisons of events with hooks in one transaction of a dispatch. */
 export const dispatchComparedMax = 10_000;
@@ -87,8 +88,8 @@ function appendEntries(
 
 /** The hooks that an event may be for. */
 function subscribersOf(reads: Reads, { type, hook: only }: WaymarkEvent): readonly StoredHook[] {
-  if (only === undefined) return reads.hooksFor(type);
-  const stored = reads.hook(only);
+  if (only === undefined) return reads.of(storedHooks).hooksFor(type);
+  const stored = reads.of(storedHooks).hook(only);
   return stored === undefined ? [] : [stored];
 }
 
@@ -103,22 +104,23 @@ function mayConcernHooks(reads: Reads, row: string): boolean {
   const family = rowFamily.exec(row.slice(0, rowHeadCharacters))?.[1];
   if (family === undefined || dispatched.has(family)) return true;
   const type = derivedEventType(family as Family);
-  return type !== undefined && reads.hooksFor(type).length > 0;
+  return type !== undefined && reads.of(storedHooks).hooksFor(type).length > 0;
 }
 
 /** The id of a hook in the queues: the seq of its insert, which is its first row. */
 function queueOfHook(reads: Reads, { id, seq }: Change): QueueKey {
-  return reads.hook(id)?.insertedSeq ?? reads.rows('webhook', id)[0]?.seq ?? seq;
+  return reads.of(storedHooks).hook(id)?.insertedSeq ?? reads.rows('webhook', id)[0]?.seq ?? seq;
 }
 
 function hasNoHooks(reads: Reads): boolean {
-  for (const _ of reads.hooksAfter('')) return false;
+  for (const _ of reads.of(storedHooks).hooksAfter('')) return false;
   return true;
 }
 
 function beforeFirstHook(reads: Reads, newest: number): number {
   let first = newest;
-  for (const { insertedSeq } of reads.hooksAfter('')) first = Math.min(first, insertedSeq);
+  for (const { insertedSeq } of reads.of(storedHooks).hooksAfter(''))
+    first = Math.min(first, insertedSeq);
   return first;
 }
 

@@ -1,10 +1,11 @@
+import { type HookReads, createHookReads } from './hook-reads.ts';
 import { keyOf } from '../../../core/log/encoding.ts';
-import type { LogFamily, FamilyProjection } from '../../../core/log/store.ts';
+import type { FamilyProjection, ReadFamily } from '../../../core/log/store.ts';
 import { type HookSecret, type StoredHook, foldHook, foldSecret, hookOfSecret } from '../hook.ts';
 
 const webhook: FamilyProjection<StoredHook> = {
-  stored: (reads, id) => reads.hook(id),
-  at: (reads, id, seq) => reads.hookAt(id, seq),
+  stored: (reads, id) => reads.of(storedHooks).hook(id),
+  at: (reads, id, seq) => reads.of(storedHooks).hookAt(id, seq),
   fold: foldHook,
   plan({ entries }, change, { before, after }) {
     const { id } = change;
@@ -16,7 +17,7 @@ const webhook: FamilyProjection<StoredHook> = {
 };
 
 const secret: FamilyProjection<HookSecret> = {
-  stored: (reads, id) => reads.hookSecret(hookOfSecret(id)),
+  stored: (reads, id) => reads.of(storedHooks).hookSecret(hookOfSecret(id)),
   fold: foldSecret,
   plan({ entries }, change, { after }) {
     entries.state('hooksecret', keyOf(hookOfSecret(change.id)), after);
@@ -25,4 +26,8 @@ const secret: FamilyProjection<HookSecret> = {
 };
 
 /** The hooks and their secrets. */
-export const hookFamily: LogFamily = { records: { webhook, secret }, watched: ['hooks'] };
+export const storedHooks: ReadFamily<HookReads> = {
+  records: { webhook, secret },
+  watched: ['hooks'],
+  reads: (databases, { rows }) => createHookReads(databases, rows),
+};

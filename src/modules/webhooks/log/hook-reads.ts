@@ -12,10 +12,21 @@ const hooksRememberedCharactersMax = 32 * 2 ** 20;
 /** … and the overhead of each entry, so that types without hooks are limited too. */
 const listedHooksCharacters = 256;
 
-type HookReads = Pick<
-  Reads,
-  'hook' | 'hookAt' | 'hooksAfter' | 'hooksFor' | 'hooksStamp' | 'hookSecret'
->;
+/** Reads of hooks and their secrets. */
+export interface HookReads {
+  /** The current state of a hook; undefined when there is none. */
+  hook(id: string): StoredHook | undefined;
+  /** A hook as it was right after the change `seq` of the log. */
+  hookAt(id: string, seq: number): StoredHook | undefined;
+  /** The current hooks in the order of their ids, after `after`. */
+  hooksAfter(after: string): Iterable<StoredHook>;
+  /** The current hooks that subscribe to a type of event, or to all events. */
+  hooksFor(type: string): readonly StoredHook[];
+  /** A text that changes with each change of any hook or secret; undefined before the first one. */
+  hooksStamp(): string | undefined;
+  /** The secret of a hook, which signs its deliveries; also of a deleted hook. */
+  hookSecret(id: string): HookSecret | undefined;
+}
 
 /** The hooks that name an event type. */
 interface NamedHooks {

@@ -20,6 +20,7 @@ import {
 } from './deliveries.ts';
 import { placesOfDelivery } from './replay.ts';
 import { deliveriesPart } from '../log/delivery-log.ts';
+import { storedHooks } from '../log/family.ts';
 
 /** Characters of a body in the answer for one message, and its attempts, the newest. */
 const shownBodyCharactersMax = 64 * KIB;
@@ -156,7 +157,7 @@ function shownBody(text: string, isPart: boolean) {
 }
 
 function attemptView(
-  store: Pick<Store, 'hook' | 'hookAt'>,
+  store: Pick<Store, 'of'>,
   {
     hookId,
     messageId,
@@ -164,7 +165,8 @@ function attemptView(
   }: { readonly hookId: string; readonly messageId: string; readonly row: MadeAttempt },
 ): Delivery['attempts'][number] {
   const { answer, answerFields, hookSeq } = row;
-  const sentFor = hookSeq === undefined ? undefined : store.hookAt(hookId, hookSeq)?.hook;
+  const sentFor =
+    hookSeq === undefined ? undefined : store.of(storedHooks).hookAt(hookId, hookSeq)?.hook;
   return {
     ...attemptFacts(row),
     ...(sentFor !== undefined && {

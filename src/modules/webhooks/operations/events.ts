@@ -38,6 +38,7 @@ import { unfitMembers } from './event-types.ts';
 import { existingHook, requireNothingWaiting } from './hook-family.ts';
 import { knownNodes } from './hook-placement.ts';
 import { outboxPart } from '../../nodes/log/outbox-entries.ts';
+import { storedHooks } from '../log/family.ts';
 
 /** Hooks in the answer to an event that do not get it, because no node executes them. */
 const placeProblemsMax = 10;
@@ -428,7 +429,10 @@ function eventWith(
 
 /** The hooks for an event, on whichever node they are executed. */
 function hooksWanting(reads: Reads, event: WaymarkEvent): readonly Hook[] {
-  const asked = event.hook === undefined ? reads.hooksFor(event.type) : [reads.hook(event.hook)];
+  const asked =
+    event.hook === undefined
+      ? reads.of(storedHooks).hooksFor(event.type)
+      : [reads.of(storedHooks).hook(event.hook)];
   return asked.flatMap((stored) =>
     stored !== undefined && hookMatches(stored.hook, event) ? [stored.hook] : [],
   );
@@ -438,11 +442,14 @@ function hooksWanting(reads: Reads, event: WaymarkEvent): readonly Hook[] {
 function typeProblems(
   types: EventTypes,
   { type }: WaymarkEvent,
-  reads: Pick<Reads, 'hooksFor'>,
+  reads: Pick<Reads, 'of'>,
 ): readonly Problem[] {
   const problem = types.problemOf(type, 'type');
   if (problem === undefined) return [];
-  const isNamed = reads.hooksFor(type).some(({ hook }) => hook.event.includes(type));
+  const isNamed = reads
+    .of(storedHooks)
+    .hooksFor(type)
+    .some(({ hook }) => hook.event.includes(type));
   return isNamed ? [] : [problem];
 }
 

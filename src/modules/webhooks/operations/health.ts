@@ -6,6 +6,7 @@ import { nextBatchAt } from '../next-batch.ts';
 import { type MadeAttempt, attemptFacts, attemptProperties, isMade } from './deliveries.ts';
 import { existingHook } from './hook-family.ts';
 import { deliveriesPart } from '../log/delivery-log.ts';
+import { storedHooks } from '../log/family.ts';
 
 /** Newest attempts of a hook by which webhook.health judges it. */
 const healthAttemptsMax = 20;
@@ -100,7 +101,7 @@ export const listHealth = defineOperation({
       }
       const rows: ReturnType<typeof healthOf>[] = [];
       let [next, last] = [null as string | null, ''];
-      for (const stored of store.hooksAfter(after)) {
+      for (const stored of store.of(storedHooks).hooksAfter(after)) {
         if (rows.length === limit) {
           next = last;
           break;

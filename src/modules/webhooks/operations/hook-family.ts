@@ -33,6 +33,7 @@ import {
 } from './hook-placement.ts';
 import { hookSchema } from './hook-schema.ts';
 import { deliveriesPart } from '../log/delivery-log.ts';
+import { storedHooks } from '../log/family.ts';
 
 const hooksMax = 10_000;
 
@@ -63,9 +64,9 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
     read: 'Reads a hook without its secret, or its history (qk=history), newest row first.',
   },
 
-  find: (reads, id) => recordOf(reads.hook(id)),
-  findAt: (reads, id, seq) => recordOf(reads.hookAt(id, seq)),
-  after: (reads, id) => steps(reads.hooksAfter(id)),
+  find: (reads, id) => recordOf(reads.of(storedHooks).hook(id)),
+  findAt: (reads, id, seq) => recordOf(reads.of(storedHooks).hookAt(id, seq)),
+  after: (reads, id) => steps(reads.of(storedHooks).hooksAfter(id)),
   fold: (before, change) => placed(foldHook(before && hookOf(before), change)),
 
   place: (write) => placeHookFields(write),
@@ -99,7 +100,7 @@ export const hookFamily: RecordFamily<HookParts, Hook> = {
 
   view: hookView,
   serverFields(hook, { store, now }, _origin, seq) {
-    const stored = store.hook(hook.id);
+    const stored = store.of(storedHooks).hook(hook.id);
     // A past version has no next batch.
     const nextBatch =
       stored?.seq === seq ? nextBatchAt(stored, store.part(deliveriesPart), now()) : undefined;
@@ -171,8 +172,8 @@ export function secretDraft(
 }
 
 /** The current state of a hook. Throws `not_found`. */
-export function existingHook(reads: Pick<Reads, 'hook'>, id: string): StoredHook {
-  const stored = reads.hook(id);
+export function existingHook(reads: Pick<Reads, 'of'>, id: string): StoredHook {
+  const stored = reads.of(storedHooks).hook(id);
   if (stored === undefined) throw noSuchHook(id);
   return stored;
 }

@@ -17,6 +17,7 @@ import { noSuchHook, type HookParts } from './hook-family.ts';
 import { turnsOf } from '../../../core/operations/turns.ts';
 import type { WorkTurns } from '../../../core/fair/turns.ts';
 import { deliveriesPart } from '../log/delivery-log.ts';
+import { storedHooks } from '../log/family.ts';
 
 type ReplayParts = Pick<HookParts, 'store' | 'newId'>;
 
@@ -84,7 +85,7 @@ export const replayDeliveries = defineOperation({
       // Checked first, because the messages and the hook may have been deleted since.
       const before = answered(store);
       if (before !== undefined) return before;
-      if (store.hook(v.id) === undefined) throw noSuchHook(v.id);
+      if (store.of(storedHooks).hook(v.id) === undefined) throw noSuchHook(v.id);
       const queue = queueOf(store, v.id);
       const range = rangeOf(store, queue, v);
       const deliveries = await countOf(store, queue, range, turnsOf(call));

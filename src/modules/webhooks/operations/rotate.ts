@@ -10,6 +10,7 @@ import { vkMember } from '../../../core/operations/records/schema.ts';
 import type { StaticOutput } from '../../../core/values/json/static.ts';
 import { type HookParts, existingHook, secretDraft } from './hook-family.ts';
 import { secretSchema } from './hook-schema.ts';
+import { storedHooks } from '../log/family.ts';
 
 /** How long messages are also signed with a replaced secret. */
 const hookSecretOverlapMs = 86_400_000;
@@ -86,7 +87,7 @@ export const rotateSecret = defineOperation({
 });
 
 function rotateAnswer(
-  reads: Pick<Reads, 'hookSecret'>,
+  reads: Pick<Reads, 'of'>,
   change: Change | undefined,
   {
     vk,
@@ -102,7 +103,7 @@ function rotateAnswer(
 ): OperationResult<RotatedSecret> {
   if (change === undefined) throw new TypeError('the store logged no change');
   const { id, seq } = change;
-  const previousUntil = until ?? reads.hookSecret(id)?.until;
+  const previousUntil = until ?? reads.of(storedHooks).hookSecret(id)?.until;
   return {
     kind: 'data',
     data: {

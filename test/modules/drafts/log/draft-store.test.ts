@@ -9,13 +9,14 @@ import type { Reads, Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from '../../../core/log/scratch.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedDrafts } from '../../../../src/modules/drafts/log/family.ts';
 
 type Fields = Readonly<Record<string, Json>>;
 type Records = Map<string, Fields | undefined>;
 
 async function makeDraft(store: Store, id = 'draft', name = id): Promise<SiteDraft> {
   await commit(store, { family: 'draft', id, action: 'insert', data: { name } });
-  const draft = store.draft(id);
+  const draft = store.of(storedDrafts).draft(id);
   assert.ok(draft);
   return draft;
 }
@@ -182,7 +183,10 @@ test('the reads of a draft are those of the live state with its changes on top',
         }
         assert.deepEqual(await verified(store), []);
         await commit(store, { family: 'draft', id: 'draft', action: 'invalidate', data: {} });
-        assert.deepEqual([...store.draftRecords({ ...draftOf(store), state: 'open' })], []);
+        assert.deepEqual(
+          [...store.of(storedDrafts).draftRecords({ ...draftOf(store), state: 'open' })],
+          [],
+        );
         assert.deepEqual(await verified(store), []);
       } finally {
         await store.close();
@@ -193,7 +197,7 @@ test('the reads of a draft are those of the live state with its changes on top',
 });
 
 function draftOf(store: Store): SiteDraft {
-  const draft = store.draft('draft');
+  const draft = store.of(storedDrafts).draft('draft');
   assert.ok(draft);
   return draft;
 }

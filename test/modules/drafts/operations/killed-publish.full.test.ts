@@ -17,6 +17,7 @@ import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, openIn } from '../../../core/log/scratch.ts';
 import { scheduleParts } from './schedule-parts.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedDrafts } from '../../../../src/modules/drafts/log/family.ts';
 
 const rules = 600;
 /** Kills of each way, from the begin of the publication to some time after its end. */
@@ -32,7 +33,7 @@ async function writeFolder(folder: string): Promise<void> {
   await commit(store, ...ids.map((id) => inserted(id, { path: `/${id}`, content: 'live' })));
   await commit(store, { family: 'key', id: 'key', action: 'insert', data: key });
   await commit(store, { family: 'draft', id: 'draft', action: 'insert', data: { name: 'd' } });
-  const draft = store.draft('draft');
+  const draft = store.of(storedDrafts).draft('draft');
   assert.ok(draft);
   const changes = ids.flatMap((id) => [
     edited(id, { content: 'drafted' }),
@@ -61,7 +62,7 @@ async function publishAndKill(folder: string, afterMs: number, way: string): Pro
 async function checkedState(store: Store): Promise<string> {
   const live = [...store.recordsAfter('')];
   const drafted = live.filter(({ stored }) => stored?.rule.content === 'drafted').length;
-  const state = store.draft('draft')?.state ?? '';
+  const state = store.of(storedDrafts).draft('draft')?.state ?? '';
   assert.deepEqual(
     [live.length, drafted],
     state === 'published' ? [2 * rules, 2 * rules] : [rules, 0],

@@ -14,6 +14,7 @@ import type { Cleaning } from '../../../folder.ts';
 import { commit, inserted, scratchStore } from '../../../core/log/scratch.ts';
 import { scheduleParts } from './schedule-parts.ts';
 import { testTasks } from '../../../core/background/test-tasks.ts';
+import { storedDrafts } from '../../../../src/modules/drafts/log/family.ts';
 
 const draft = 'spring';
 const future = '2999-12-01T08:00';
@@ -148,7 +149,7 @@ async function storeWithClock(t: Cleaning): Promise<{
 /** A draft with one page, which is scheduled. */
 async function scheduled(store: Store, name: string, at: string): Promise<void> {
   await commit(store, { family: 'draft', id: name, action: 'insert', data: { name } });
-  const opened = store.draft(name);
+  const opened = store.of(storedDrafts).draft(name);
   assert.ok(opened);
   const page = inserted(`page-${name}`, { path: `/${name}`, content: name });
   await commit(draftStore(store, opened), page);
@@ -162,7 +163,7 @@ async function scheduled(store: Store, name: string, at: string): Promise<void> 
 }
 
 function reasonOf(store: Store, name: string): string | undefined {
-  return store.draft(name)?.schedule?.failed?.reason;
+  return store.of(storedDrafts).draft(name)?.schedule?.failed?.reason;
 }
 
 suite('what is due', () => {
@@ -172,16 +173,18 @@ suite('what is due', () => {
     await scheduled(store, 'first', '2026-11-01T12:00:00.000Z');
     await scheduled(store, 'later', '2038-01-19T03:14:08.000Z');
     await due();
-    assert.equal(store.draft('first')?.state, 'open');
+    assert.equal(store.of(storedDrafts).draft('first')?.state, 'open');
     // As after a time without a server.
     clock.ms = Date.UTC(2026, 10, 5);
     const waiting = waitingDrafts(store).map(({ draft: one }) => one.name);
     assert.deepEqual(waiting, ['first', 'second', 'later']);
     await Promise.all([due(), due()]);
     await due();
-    const states = ['first', 'second', 'later'].map((name) => store.draft(name)?.state);
+    const states = ['first', 'second', 'later'].map(
+      (name) => store.of(storedDrafts).draft(name)?.state,
+    );
     assert.deepEqual(states, ['published', 'published', 'open']);
-    const closed = ['first', 'second'].map((name) => store.draft(name)?.seq ?? 0);
+    const closed = ['first', 'second'].map((name) => store.of(storedDrafts).draft(name)?.seq ?? 0);
     assert.ok((closed[0] ?? 0) < (closed[1] ?? 0));
     // A clock that goes back publishes nothing again.
     clock.ms = Date.UTC(2026, 10, 1);
@@ -190,7 +193,7 @@ suite('what is due', () => {
     assert.equal(store.seq(), seq);
     clock.ms = Date.UTC(2038, 0, 19, 3, 14, 8);
     await due();
-    assert.equal(store.draft('later')?.state, 'published');
+    assert.equal(store.of(storedDrafts).draft('later')?.state, 'published');
   });
 
   test('keeps its reason if it fails, and does not delay the next one', async (t) => {
@@ -200,9 +203,9 @@ suite('what is due', () => {
     await commit(store, inserted('page-taken', { path: '/taken', content: 'live' }));
     clock.ms = Date.UTC(2026, 10, 3);
     await due();
-    assert.equal(store.draft('taken')?.state, 'open');
+    assert.equal(store.of(storedDrafts).draft('taken')?.state, 'open');
     assert.notEqual(reasonOf(store, 'taken'), undefined);
-    assert.equal(store.draft('next')?.state, 'published');
+    assert.equal(store.of(storedDrafts).draft('next')?.state, 'published');
     const seq = store.seq();
     await due();
     assert.equal(store.seq(), seq, 'a failed schedule is not tried again');
@@ -219,7 +222,7 @@ suite('what is due', () => {
     await commit(store, { family: 'key', id: 'key', action: 'edit', data });
     clock.ms = Date.UTC(2026, 10, 3);
     await due();
-    assert.equal(store.draft('late')?.state, 'open');
+    assert.equal(store.of(storedDrafts).draft('late')?.state, 'open');
     const reason = 'The key that has scheduled it ended at 2026-11-02T00:00:00.000Z.';
     assert.equal(reasonOf(store, 'late'), reason);
   });
@@ -236,7 +239,7 @@ suite('what is due', () => {
     const { stop } = testTasks().start(scheduledPublishing(parts()));
     await store.waitForRows(seq, end.signal);
     await stop();
-    assert.equal(store.draft(draft)?.state, 'published');
+    assert.equal(store.of(storedDrafts).draft(draft)?.state, 'published');
   });
 
   test('fails without the approval that the server demands', async (t) => {
@@ -254,7 +257,7 @@ suite('what is due', () => {
     await commit(store, { family: 'key', id: 'key', action: 'edit', data });
     clock.ms = Date.UTC(2026, 10, 3);
     await publishDue({ ...parts(), anonymous: () => ['read'] }, waitingDrafts(store));
-    assert.equal(store.draft(draft)?.state, 'published');
+    assert.equal(store.of(storedDrafts).draft(draft)?.state, 'published');
   });
 
   test('fails once its key is revoked, or may not publish any more', async (t) => {

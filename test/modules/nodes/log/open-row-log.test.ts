@@ -9,6 +9,7 @@ import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from '../../../core/log/scratch.ts';
 import { rowLogPart } from '../../../../src/modules/nodes/log/open-row-log.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedHooks } from '../../../../src/modules/webhooks/log/family.ts';
 
 const all = { rows: 1_000, characters: Infinity };
 
@@ -71,7 +72,7 @@ test('a copy of the rows has the same records, seqs, times and digest', async (t
   assert.equal(copy.inForce(3), false);
   assert.deepEqual(copy.exactRules('*', '/a'), centre.exactRules('*', '/a'));
   assert.deepEqual(copy.keys(), centre.keys());
-  assert.deepEqual(copy.hook('h1'), centre.hook('h1'));
+  assert.deepEqual(copy.of(storedHooks).hook('h1'), centre.of(storedHooks).hook('h1'));
   assert.deepEqual(await differences(copy), []);
   assert.ok(copy.part(rowLogPart).has(centre.part(rowLogPart).end()));
 });
@@ -79,12 +80,12 @@ test('a copy of the rows has the same records, seqs, times and digest', async (t
 test('a copy has the secrets of a hook only after it has received them', async (t) => {
   const centre = await centreOf(await scratchStore(t));
   const copy = await copyOf(centre, await scratchStore(t));
-  assert.equal(copy.hookSecret('h1'), undefined);
+  assert.equal(copy.of(storedHooks).hookSecret('h1'), undefined);
   assert.doesNotMatch(copy.part(rowLogPart).withheldRows('h1').join(), /whsec_/);
-  const stamp = copy.hooksStamp();
+  const stamp = copy.of(storedHooks).hooksStamp();
   await copy.part(rowLogPart).reveal(centre.part(rowLogPart).withheldRows('h1'));
-  assert.deepEqual(copy.hookSecret('h1'), centre.hookSecret('h1'));
-  assert.notEqual(copy.hooksStamp(), stamp);
+  assert.deepEqual(copy.of(storedHooks).hookSecret('h1'), centre.of(storedHooks).hookSecret('h1'));
+  assert.notEqual(copy.of(storedHooks).hooksStamp(), stamp);
   assert.deepEqual(await differences(copy), []);
   const { seq } = centre.counts();
   assert.equal(await copy.part(rowLogPart).digest(seq), await centre.part(rowLogPart).digest(seq));
@@ -102,19 +103,19 @@ test('a copy has header values of a hook only after it has received them', async
   const { seq } = centre.counts();
   const texts = () => Array.from({ length: seq }, (_, at) => JSON.stringify(copy.change(at + 1)));
   assert.doesNotMatch(texts().join(), /Bearer/);
-  assert.deepEqual(copy.hook('h1')?.hook.headers, {
+  assert.deepEqual(copy.of(storedHooks).hook('h1')?.hook.headers, {
     ...{ authorization: '[withheld]', 'x-shop': '[withheld]' },
   });
   assert.deepEqual(await differences(copy), []);
   assert.equal(await copy.part(rowLogPart).digest(seq), await centre.part(rowLogPart).digest(seq));
   await copy.part(rowLogPart).reveal(centre.part(rowLogPart).withheldRows('h1'));
-  assert.deepEqual(copy.hook('h1'), centre.hook('h1'));
+  assert.deepEqual(copy.of(storedHooks).hook('h1'), centre.of(storedHooks).hook('h1'));
   assert.deepEqual(await differences(copy), []);
   assert.equal(await copy.part(rowLogPart).digest(seq), await centre.part(rowLogPart).digest(seq));
   assert.doesNotMatch(copy.part(rowLogPart).rows(0, all).join(), /Bearer/);
-  const stamp = copy.hooksStamp();
+  const stamp = copy.of(storedHooks).hooksStamp();
   await copy.part(rowLogPart).reveal(centre.part(rowLogPart).withheldRows('h1'));
-  assert.equal(copy.hooksStamp(), stamp);
+  assert.equal(copy.of(storedHooks).hooksStamp(), stamp);
 });
 
 test('a copy gets events whole, whatever members their data has', async (t) => {
