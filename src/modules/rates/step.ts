@@ -1,10 +1,10 @@
+import type { Rates } from '../../core/fair/rates.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import { hasKey, type IncomingRequest } from '../../core/pipeline/incoming-request.ts';
 import type { Step, StepRequest } from '../../core/pipeline/pipeline.ts';
 import type { SwitchedProtocol } from '../../core/pipeline/source.ts';
 import type { Caller } from '../../core/values/key.ts';
 import { whenReady } from '../../core/values/when-ready.ts';
-import type { Rates } from './rates.ts';
 
 /** Identifies a caller by its key. */
 type CallerOf = (incoming: IncomingRequest) => Caller | undefined;
