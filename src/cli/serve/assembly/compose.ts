@@ -81,9 +81,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const traced = (given: Dialler): Dialler => tracing?.dialler(given) ?? given;
   const access = composeSourceAccess(config, context, traced);
   const { dialler, diallers, checks } = access;
-  const hosts = createHostClient({
-    ...{ dialler, connect: createConnector(config.fetch), via: context.ownNames.ofLog },
-  });
+  const hosts = composeHosts(config, context, dialler);
   const { login, visitors } = composeVisitors(config, context, diallers);
   const sessions = composeSessions(config, store);
   const authenticate = composeAuthenticate(config, callers, sessions);
@@ -210,6 +208,15 @@ function hookAttempt(
     monotonicMs: () => performance.now(),
   });
   return tracing === undefined ? attempt : tracedAttempt(attempt, tracing.tracer);
+}
+
+/** The client of the data hosts of tables. */
+function composeHosts(
+  { fetch }: Config,
+  { ownNames }: AppContext,
+  dialler: Dialler,
+): ReturnType<typeof createHostClient> {
+  return createHostClient({ dialler, connect: createConnector(fetch), via: ownNames.ofLog });
 }
 
 /** Identifies callers by their keys and sessions. */
