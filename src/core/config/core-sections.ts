@@ -344,8 +344,8 @@ const authKeys = {
   }),
   cors_origins: list(wordOr('*', origin), '*', {
     about:
-      'Origins whose pages may call the operations that the anonymous scopes permit. For `get_content` ' +
-      'from within a private network, an origin has to be named.',
+      'Origins whose pages may call the operations that the anonymous scopes permit. For ' +
+      '`get_content` from within a private network, an origin has to be named.',
     example: 'https://app.example.com',
   }),
 };
