@@ -199,8 +199,8 @@ function corsFields(
   if (operation?.scope !== 'render' && operation?.forPages !== true) return [];
   const { origin } = fields;
   const any = corsOrigins.includes('*');
-  // A request without Origin may be that of a frame, whose answer is for the visitor alone. A
-  // browser gives it from its cache to any page that calls the operation, unless it lacks the field.
+  // A request without Origin may be that of a frame, whose answer is for the visitor alone. Unless
+  // it lacks the field, a browser gives it from its cache to any page that calls the operation.
   if (origin === undefined || !(any || corsOrigins.includes(origin))) return ['Vary', 'Origin'];
   return [
     'Access-Control-Allow-Origin',
