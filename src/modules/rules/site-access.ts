@@ -1,4 +1,3 @@
-import type { Reads } from '../../core/log/store.ts';
 import type { Fields } from '../../core/http/request.ts';
 import type { Pipeline } from '../../core/pipeline/pipeline.ts';
 import type { PlaceAccess } from '../../core/pipeline/place-access.ts';
@@ -8,7 +7,8 @@ import type { BreadcrumbVisits } from '../breadcrumbs/key-visits.ts';
 import type { Disk } from '../files/disk.ts';
 import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { CandidateReads } from './matcher.ts';
-import type { FoundRule, StoredRule } from './rule.ts';
+import type { FoundRule } from './rule.ts';
+import type { PastRules } from './log/reads.ts';
 
 /** The site as operations read it: the steps that answer visitors, and what these answer from. */
 export interface SiteAccess
@@ -31,7 +31,7 @@ export interface SiteAccess
    * 1970), and the rows that its pages show then; files and sources are those of now.
    */
   at(
-    rules: CandidateReads & Pick<Reads, 'rowByKey'> & { rule(id: string): StoredRule | undefined },
+    rules: CandidateReads & Pick<PastRules, 'rule' | 'rowByKey'>,
     rows: RowReader,
     timeMs: number,
   ): SiteAccess;
