@@ -6,8 +6,8 @@ import { build, type BuildOptions, type Metafile, type Plugin } from 'esbuild';
 /** The folder of the project. */
 export const project = dirname(import.meta.dirname);
 
-/** The command line, and what the npm package exports. */
-const programs = ['src/cli/cli.ts', 'src/main.ts'];
+/** The command line, what the npm package exports, and what modules import. */
+const programs = ['src/cli/cli.ts', 'src/main.ts', 'src/core/custom/contract.ts'];
 
 /** How a file starts a thread or a process that runs the same file. */
 const ownThread = /(?<start>new Worker|fork)\(new URL\(import\.meta\.url\)/;
@@ -58,7 +58,7 @@ export async function bundleSources(
 }
 
 /** What the command line loads when it is needed, and `serve.js` needs, too. */
-const neededToServe = /\/(?:serve|program|read)\.ts$/;
+const neededToServe = /\/(?:serve|program|read|sections|modules|loader)\.ts$/;
 
 /** Leaves out the commands that `serve.js` never runs. */
 const otherCommands: Plugin = {

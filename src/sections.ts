@@ -1,5 +1,6 @@
 import { authSection, serverSection, tlsDefaults, tlsHosts } from './core/config/core-sections.ts';
 import type { IniSection } from './core/config/ini-section.ts';
+import { moduleSection } from './core/config/module-sections.ts';
 import { accessSection } from './modules/access/section.ts';
 import { acmeHostSection, acmeSection } from './modules/acme/section.ts';
 import { assetSection } from './modules/assets/section.ts';
@@ -52,4 +53,5 @@ export const iniSections: readonly IniSection[] = [
   statsSection,
   ...[logSection, pathLogSection],
   telemetrySection,
+  moduleSection,
 ];

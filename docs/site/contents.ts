@@ -55,7 +55,8 @@ function howToSections(): readonly Section[] {
       'redirects moving-from-nginx moving-from-caddy moving-from-apache moving-from-netlify',
     'Pages and links': 'console drafts schedules assets breadcrumbs generic-pages undo mcp',
     'Data and hooks':
-      'records webhooks form-to-receiver rows-on-another-server postgresql typescript-client',
+      'records webhooks form-to-receiver rows-on-another-server postgresql typescript-client ' +
+      'write-a-module',
     'Run it':
       'tls keys-and-scopes sign-in command-line logs visits monitoring troubleshoot backup upgrade ' +
       'purge-secrets several-machines cluster',

@@ -44,6 +44,11 @@ const own: readonly CommandEntry[] = [
     load: async () => (await import('./remote/explain.ts')).defineExplain,
   },
   {
+    name: 'module',
+    summary: 'write modules that add to the server',
+    load: async () => (await import('./local/module.ts')).defineModuleCommand,
+  },
+  {
     name: 'completion',
     summary: 'print a completion script for bash, zsh or fish',
     load: async () => (await import('./completion.ts')).defineCompletion,
@@ -74,7 +79,8 @@ export async function run(
   const { runProgram } = await import('./program.ts');
   const name = first === 'help' ? rest[0] : first;
   const isAlone = !ofAll.has(name) && own.some((entry) => entry.name === name);
-  const all = isAlone ? own : await allEntries();
+  const known = isAlone ? own : await allEntries();
+  const all = isCommand(name, known) ? known : [...known, ...(await entriesOfIni(words, terminal))];
   const line = first === 'help' ? helpWords(rest, all) : [first, ...rest];
   // These, and suggestions for an unknown command, need the subcommands of all commands.
   const needsAll = ofAll.has(line[0]) || !isCommand(line[0], all);
@@ -131,6 +137,15 @@ async function allEntries(): Promise<readonly CommandEntry[]> {
   return [...own, ...ofModules].toSorted((one, other) => (one.name < other.name ? -1 : 1));
 }
 
+/** The commands of the modules that the ini file names. */
+async function entriesOfIni(
+  words: readonly string[],
+  terminal: Terminal,
+): Promise<readonly CommandEntry[]> {
+  const { moduleCommands } = await import('./remote/module-commands.ts');
+  return moduleCommands(words, terminal);
+}
+
 /** Loads a command; the core, which has the contract of modules, does not know what defines one. */
 async function loaded(entry: CommandEntry): Promise<DefineCommand> {
   return (await entry.load()) as DefineCommand;
@@ -153,7 +168,11 @@ function ownTerminal(): Terminal {
       const { readConfig } = await import('../core/config/read.ts');
       const { iniSections: sections } = await import('../sections.ts');
       const [cores, hostName] = [availableParallelism(), hostname()];
-      return readConfig({ file, sections, env, cores, hostName, ...options });
+      const takenNames = async () => {
+        const { namesOf } = await import('../core/loader.ts');
+        return namesOf((await import('../modules.ts')).modules);
+      };
+      return readConfig({ file, sections, env, cores, hostName, takenNames, ...options });
     },
   };
 }

@@ -8,6 +8,7 @@ import type {
   Offers,
   SharedOf,
 } from './module.ts';
+import type { Step } from './pipeline/pipeline.ts';
 import type { ServicePath } from './operations/http/service-path.ts';
 import type { OperationDefinition, OperationDescription } from './operations/operation.ts';
 
@@ -16,6 +17,9 @@ interface ProvisionedModules {
   /** By the first segment of the path below `{base}/svc1/`. */
   readonly paths: ReadonlyMap<string, ServicePath>;
   readonly offers: Partial<Offers>;
+  readonly steps: readonly Step[];
+  /** The work in the background, for the process that does it for all of them. */
+  readonly tasks: readonly Task[];
   /** What their operations need. */
   readonly parts: object;
   /** Waits until running work has ended, then closes what was made for the configuration. */
@@ -75,27 +79,25 @@ export class OpenModules {
     return {
       offers,
       paths: new Map(all.flatMap(({ paths = {} }) => Object.entries(paths))),
+      steps: all.flatMap(({ steps = [] }) => steps),
+      tasks: all.flatMap(({ tasks = [] }) => tasks),
       parts: Object.assign({}, ...all.map(({ parts }) => parts)) as object,
       close: async () => {
-        await Promise.all(all.map((provided) => provided.close?.()));
+        await Promise.all(all.map(async (provided) => provided.close?.()));
       },
     };
   }
 
-  /** The work that one process of the server does for all of them. */
-  tasks(): readonly Task[] {
-    return this.#each(({ tasks }, shared) => tasks?.(shared, this.#process) ?? []).flat();
-  }
-
   /** What this process says of its modules. */
   reports(): readonly ModuleReport[] {
-    return this.#each(({ report }, shared) => report?.(shared) ?? {});
+    return this.#each((module, shared) => module.report?.(shared) ?? {});
   }
 
   /** Closes all modules, each before those that it needs. */
   async close(): Promise<void> {
-    for (const { name, close } of this.#modules.toReversed()) {
-      if (this.#shared.has(name)) await close?.(this.#shared.get(name));
+    for (const module of this.#modules.toReversed()) {
+      const { name } = module;
+      if (this.#shared.has(name)) await module.close?.(this.#shared.get(name));
     }
   }
 
@@ -107,6 +109,15 @@ export class OpenModules {
 /** The operations of modules. */
 export function operationsOf(modules: readonly Module[]): readonly OperationDefinition<never>[] {
   return modules.flatMap(({ operations = [] }) => operations);
+}
+
+/** Paths below `{base}/svc1` that no module has. */
+const corePaths = ['batch', 'engines', 'health', 'metrics', 'webhooks', 'ws'];
+
+/** The names of modules, of their operations and of paths: no other module may have them. */
+export function namesOf(modules: readonly Module[]): ReadonlySet<string> {
+  const families = operationsOf(modules).map(({ name }) => name.split('.')[1] ?? '');
+  return new Set([...modules.map(({ name }) => name), ...families, ...corePaths]);
 }
 
 /** Modules, each behind those that it needs. Throws for a circle, and for one that is missing. */

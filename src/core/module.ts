@@ -9,6 +9,7 @@ import type { Dialler } from './outbound/dialler.ts';
 import type { Log } from './report/log.ts';
 import type { CacheUse } from './report/memory-use.ts';
 import type { GatherMetrics, Metric } from './report/metrics.ts';
+import type { Step } from './pipeline/pipeline.ts';
 import type { Tracer } from './report/trace.ts';
 
 /**
@@ -37,8 +38,6 @@ export interface Module<
    * waits for nothing: a reload is one turn of the event loop.
    */
   provision?(host: ModuleHost, shared: Shared): Provided;
-  /** The work that one process of the server does for all of them, until it stops. */
-  tasks?(shared: Shared, process: ModuleProcess): readonly Task[];
   /** What this process says of the module. */
   report?(shared: Shared): ModuleReport;
   /** Closes what `open` has opened; no request runs any more. */
@@ -77,8 +76,12 @@ interface Provided {
    * for `/docs` and all below it, `*` for what nothing else answers.
    */
   readonly paths?: Readonly<Record<string, ServicePath>>;
+  /** Its steps in the way of a request for a page. */
+  readonly steps?: readonly Step[];
   /** What others find by its name, if the module is there. */
   readonly offers?: Partial<Offers>;
+  /** The work that one process of the server does for all of them, until the next reload. */
+  readonly tasks?: readonly Task[];
   /** Waits until its running work has ended, then closes what `provision` has made. */
   close?(): Promise<void>;
 }
@@ -87,6 +90,8 @@ interface Provided {
 export interface Offers {
   /** The traces of requests and of what they lead to. */
   readonly tracing: Tracing;
+  /** Runs an operation with all rights; `author` is in the history. Rejects with a Failure. */
+  readonly run: (author: string, operation: string, v: object) => Promise<unknown>;
 }
 
 /** Begins traces, and adds to them what the server does for a request. */

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import type { TestContext } from 'node:test';
 import { Readable, Writable } from 'node:stream';
 import { run } from '../../src/cli/cli.ts';
+import { namesOf } from '../../src/core/loader.ts';
+import { modules } from '../../src/modules.ts';
 import { startSite, type TestSite } from '../harness.ts';
 import type { Finished } from '../process.ts';
 import { readConfig } from '../ini.ts';
@@ -20,10 +22,13 @@ export async function runHere(
     err: err.stream,
     input: () => Readable.from([Buffer.from(input)]),
     env,
-    readConfig: (file, given) => readConfig({ file, env, cores: 1, hostName: 'test', ...given }),
+    readConfig: (file, given) =>
+      readConfig({ file, env, cores: 1, hostName: 'test', takenNames, ...given }),
   });
   return { code, signal: null, out: out.text(), err: err.text() };
 }
+
+const takenNames = () => Promise.resolve(namesOf(modules));
 
 /** The command line as a client of a site. */
 export interface Client {

@@ -15,14 +15,16 @@ type Subcommands = Readonly<Record<string, Subcommand>>;
 
 /**
  * The subcommands of a family of operations: the given ones, and one for each other operation
- * that answers a JSON envelope over HTTP. `elsewhere` names operations with commands of their own.
+ * of `all` that answers a JSON envelope over HTTP. `elsewhere` names operations with commands of
+ * their own.
  */
 export function operationSubcommands(
   family: string,
   own: Subcommands,
   elsewhere: readonly string[] = [],
+  all: readonly OperationDescription[] = operations,
 ): Subcommands {
-  const others = operations
+  const others = all
     .filter(({ name, effect, replies, linesField }) => {
       const isCallable = effect !== 'streams' && replies === undefined && linesField === undefined;
       return isCallable && name.startsWith(`svc1.${family}.`);

@@ -1,6 +1,8 @@
 import cluster from 'node:cluster';
 import { on } from 'node:events';
 import type { Config, ConfigResult } from '../../core/config/config.ts';
+import type { IniSection } from '../../core/config/ini-section.ts';
+import { sectionsOfModules } from '../../core/config/module-sections.ts';
 import { endAtOnce } from './end-at-once.ts';
 import { iniSections } from '../../sections.ts';
 import { deserializeConfig, type LeaderMessage, type WorkerMessage } from './worker-messages.ts';
@@ -20,6 +22,8 @@ export class LeaderChannel {
   >;
   /** The key of session tickets that all workers have; known with the configuration. */
   readonly ticketKey = new TicketKey();
+  /** The kinds of section of the ini file, and those of the modules that it names. */
+  #sections: readonly IniSection[] = iniSections;
   #isClosed = false;
 
   constructor() {
@@ -52,7 +56,10 @@ export class LeaderChannel {
     for await (const message of this.#received()) {
       if (message.kind !== 'config') continue;
       this.sockets = message.sockets;
-      return deserializeConfig(message.serialized, iniSections);
+      const { serialized } = message;
+      const modules = await sectionsOfModules(deserializeConfig(serialized, iniSections));
+      this.#sections = [...iniSections, ...modules];
+      return deserializeConfig(serialized, this.#sections);
     }
     throw stoppingFailure();
   }
@@ -60,7 +67,7 @@ export class LeaderChannel {
   /** The results of reading the ini file since the configuration was received, until `end`. */
   async *results(): AsyncGenerator<ConfigResult, void, undefined> {
     for await (const message of this.#received()) {
-      if (message.kind === 'reload') yield deserializeConfig(message.serialized, iniSections);
+      if (message.kind === 'reload') yield deserializeConfig(message.serialized, this.#sections);
     }
   }
 

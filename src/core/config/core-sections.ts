@@ -354,9 +354,9 @@ export const authSection = iniSection({
   keys: authKeys,
   place: 'auth',
   since: '0.1',
-  settings: ({ anonymous, corsOrigins, ...fields }) => ({
+  settings: (fields) => ({
     ...fields,
-    anonymous: [...new Set(anonymous)],
-    corsOrigins: [...new Set(corsOrigins)],
+    anonymous: [...new Set(fields.anonymous)],
+    corsOrigins: [...new Set(fields.corsOrigins)],
   }),
 });

@@ -113,20 +113,3 @@ function reasonOf(error: unknown): string {
   };
   return reasons[code] ?? `cannot be read (${code})`;
 }
-
-/** The start of the metadata at the end of a database (MMDB 2.0, Database Metadata). */
-const marker = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1');
-/** The longest metadata, by the same section. */
-const metadataBytesMax = 131_072;
-
-/**
- * Checks that a readable file ends with the metadata of a MaxMind database; otherwise, says why not
- * as the end of a sentence.
- */
-export async function checkMaxMindFile(path: string): Promise<Refused | undefined> {
-  await using file = await open(path);
-  const { size } = await file.stat();
-  const length = Math.min(size, metadataBytesMax);
-  const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
-  return buffer.includes(marker) ? undefined : { refused: 'is not a MaxMind database' };
-}

@@ -48,16 +48,6 @@ export async function readCaCertificates(
   return 'refused' in first ? first : { pem: read.text };
 }
 
-/** Reads the MAC key of an external account binding (RFC 8555 §7.3.4): base64url or base64. */
-export async function readEabKey(file: string): Promise<{ readonly key: string } | Refused> {
-  const read = await readText(file, { bytesMax: certificateBytesMax });
-  if ('refused' in read) return { refused: read.refused };
-  const key = read.text.trim();
-  return /^[\w+/-]{16,}={0,2}$/.test(key)
-    ? { key }
-    : { refused: 'does not contain a key in base64url' };
-}
-
 /** Reads a certificate and its private key from two PEM texts; refuses as readKeyPair does. */
 export function parseKeyPair(cert: string, key: string): KeyPair | RefusedPair {
   const certificate = parseChain(cert);

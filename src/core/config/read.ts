@@ -12,6 +12,7 @@ import { readText } from './files.ts';
 import { includePatterns, placeOf, readIncluded } from './include.ts';
 import { configFileBytesMax } from './limits.ts';
 import type { IniSection, ParsedIni } from './ini-section.ts';
+import { readModules } from './module-sections.ts';
 import { parseSteps } from './parse.ts';
 import type { LineProblem } from './problem.ts';
 import { checkReferences, exposureProblems, privateFiles } from './references.ts';
@@ -39,6 +40,8 @@ interface ConfigSource {
    * file may be half written, and the defaults could publish a closed site.
    */
   readonly isReload?: boolean;
+  /** The names that Waymark has itself: no `[module.<name>]` may have them. */
+  readonly takenNames?: () => Promise<ReadonlySet<string>>;
 }
 
 /**
@@ -47,7 +50,7 @@ interface ConfigSource {
  * mistakes in the file never reject.
  */
 export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
-  const { file, env, sections, isReload = false } = source;
+  const { file, env, isReload = false } = source;
   const absolute = resolve(file);
   if (source.folder !== undefined) {
     const { listen = [], proxy } = source.folder;
@@ -62,7 +65,13 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
     const { line = 0, refused } = read;
     return failed(file, [{ line, message: `the ini file ${refused}` }]);
   }
-  const alone = await steps(parseSteps(read.text, { env, sections }));
+  const modules = await readModules(read.text, {
+    folder: dirname(absolute),
+    env,
+    takenNames: source.takenNames ?? (() => Promise.resolve(new Set<string>())),
+  });
+  const sections = [...source.sections, ...modules.sections];
+  const alone = withProblems(await steps(parseSteps(read.text, { env, sections })), modules);
   const { line, lines, values } = alone.one(serverSection);
   if (isReload && line === 0) return failed(file, [incomplete(read.text)]);
   if (values.include.length === 0) return configOf(alone, source);
@@ -70,10 +79,17 @@ export async function readConfig(source: ConfigSource): Promise<ConfigResult> {
   const included = await readIncluded(values.include, { file, line: at, isReload });
   const ini = await steps(parseSteps(read.text, { env, sections, included: included.files }));
   return configOf(
-    { ...ini, problems: [...ini.problems, ...included.problems] },
+    withProblems(withProblems(ini, included), modules),
     source,
     included.files.map(({ path }) => path),
   );
+}
+
+function withProblems(
+  ini: ParsedIni,
+  { problems }: { readonly problems: readonly LineProblem[] },
+): ParsedIni {
+  return { ...ini, problems: [...ini.problems, ...problems] };
 }
 
 /** An ini text that no file has, and the variables of its values. */

@@ -65,18 +65,3 @@ export function parseSecretsKeys(
 function idOf(bytes: Buffer): string {
   return createHash('sha256').update('waymark secrets key').update(bytes).digest('hex').slice(0, 8);
 }
-
-/** Whether a text is a JWK Set (RFC 7517 §5) of public keys alone, which anyone may have. */
-export function isPublicKeySet(text: string): boolean {
-  try {
-    const { keys } = JSON.parse(text) as { readonly keys?: unknown };
-    return Array.isArray(keys) && keys.every(isPublicKey);
-  } catch {
-    return false;
-  }
-}
-
-/** Private keys have a member `d`, and keys that sign and verify have `k` (RFC 7518 §6). */
-function isPublicKey(key: unknown): boolean {
-  return typeof key === 'object' && key !== null && !('d' in key) && !('k' in key);
-}

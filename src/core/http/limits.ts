@@ -15,3 +15,10 @@ export const trailerBytesMax = 8 * KIB;
 export const fileChunkBytes = 256 * KIB;
 /** Redirects of a file, such as `_redirects`. */
 export const redirectLinesMax = 100_000;
+
+/**
+ * How long the server uses a cached file, a listing or a "not found" before it checks the disk
+ * again. A prepared reply made of it may be used for the same time again: both together are shorter
+ * than the second that the documentation promises.
+ */
+export const fileCacheValidMs = 400;

@@ -1,4 +1,5 @@
-import { previewCookie, withoutPreview } from '../../modules/drafts/draft.ts';
+import { withoutPreview } from '../../modules/drafts/draft.ts';
+import { previewCookie } from './preview-cookie.ts';
 import { mayHaveLogin, withoutLogin } from '../../modules/login/login-cookies.ts';
 import type { Fields } from './request.ts';
 

@@ -4,11 +4,15 @@ import { isRead, type RequestTarget } from '../http/request.ts';
 import { defaultPorts } from '../values/network/authority.ts';
 import { Failure } from '../values/failure.ts';
 import { servicePath } from '../values/path.ts';
-import { challengePath } from '../../modules/acme/challenge.ts';
 import type { Certificates } from '../server/tls/certificates.ts';
 import type { Arrived } from './exchange.ts';
 import type { Step } from './pipeline.ts';
 import type { Peer } from '../values/network/peer.ts';
+
+/**
+ * The path below which an ACME server fetches the answers to http-01 challenges (RFC 8555 §8.3).
+ */
+export const challengePath = '/.well-known/acme-challenge/';
 
 /** The site over TLS. */
 interface SecureSite {

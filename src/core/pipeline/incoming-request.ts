@@ -6,7 +6,7 @@ import type { Fields, RequestTarget } from '../http/request.ts';
 import { Failure } from '../values/failure.ts';
 import { type Caller, hasOwnKey, keyPrefix, sessionPrefix } from '../values/key.ts';
 import type { ClientIdentity } from '../values/network/networks.ts';
-import { type Peer, schemeOf, unknownAddress } from '../values/network/peer.ts';
+import { type ClientAddress, type Peer, schemeOf, unknownAddress } from '../values/network/peer.ts';
 import type { Arrived } from './exchange.ts';
 import type { Config } from '../config/config.ts';
 
@@ -22,6 +22,18 @@ export interface ProxyClaims {
   readonly region: string | undefined;
   /** `[geo] city_header`. */
   readonly city: string | undefined;
+}
+
+/** The parts of a request that describe its visitor. */
+export interface VisitorRequest {
+  /** Its target, whose origin decides which cookies count. */
+  readonly target?: { readonly origin: string } | undefined;
+  readonly address: ClientAddress;
+  readonly fields: Fields;
+  /** What a trusted proxy claims about the visitor. */
+  readonly claims: ProxyClaims;
+  /** As Visitor.certificate; undefined for a connection in the clear. */
+  readonly certificate?: (() => ClientIdentity | undefined) | undefined;
 }
 
 /** A validated request, with the claims of a trusted proxy about its client. */

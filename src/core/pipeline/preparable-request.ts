@@ -1,4 +1,4 @@
-import { previewCookie } from '../../modules/drafts/draft.ts';
+import { previewCookie } from '../http/preview-cookie.ts';
 import { headerFieldsMax } from '../http/limits.ts';
 import { canonicalTarget } from '../http/reading/target.ts';
 import type { RequestTarget } from '../http/request.ts';

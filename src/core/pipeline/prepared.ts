@@ -1,5 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import { fileCacheValidMs } from '../../modules/files/limits.ts';
+import { fileCacheValidMs } from '../http/limits.ts';
 import { type Reply, fieldLines, replyField } from '../http/reply.ts';
 import { type CacheUse, cacheUse } from '../report/memory-use.ts';
 import { preparedTextBytesMax } from '../server/limits.ts';

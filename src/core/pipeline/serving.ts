@@ -2,10 +2,11 @@ import type { AssetReader } from '../../modules/assets/asset.ts';
 import type { AssetFiles } from '../../modules/assets/asset-files.ts';
 import type { MissingFiles } from '../../modules/assets/missing-files.ts';
 import type { AssetPages } from '../../modules/assets/asset-pages.ts';
-import type { Rates } from '../../modules/rates/rates.ts';
+import type { Visitor } from '../http/visitor.ts';
+import type { VisitorRequest } from './incoming-request.ts';
+import type { Rates } from '../fair/rates.ts';
 import type { Config } from '../config/config.ts';
-import type { SiteDraft } from '../../modules/drafts/draft.ts';
-import type { AccessRules } from '../../modules/logs/access-rules.ts';
+import type { AccessRules } from '../report/access-entry.ts';
 import type { Caller } from '../values/key.ts';
 import type { Tracer } from '../report/trace.ts';
 import type { ConsoleFiles } from '../../modules/console/console-files.ts';
@@ -14,7 +15,6 @@ import type { Pipeline } from './pipeline.ts';
 import type { ErrorPages } from './source.ts';
 import type { Authenticate, CallerEnds } from '../operations/keys/authenticate.ts';
 import type { Login } from '../../modules/login/login.ts';
-import type { Visitors } from '../../modules/visitors/visitor.ts';
 import type { Execute } from '../operations/execute.ts';
 import type { IndexPages } from '../../modules/console/index-pages.ts';
 import type { PublicAnswers } from '../operations/http/public-answers.ts';
@@ -39,7 +39,14 @@ export interface Serving {
   readonly isOwnRequest: (via: string) => boolean;
   readonly authenticate: Authenticate;
   /** Finds the properties of a visitor that a response may depend on. */
-  readonly visitors: Visitors;
+  readonly visitors: {
+    visitorOf(incoming: VisitorRequest): Visitor;
+    /**
+     * The country of an address, or the one that a trusted proxy claims (ISO 3166-1); undefined if
+     * it is not known, or not yet. It takes no time.
+     */
+    countryOf(address: string, claimed: string | undefined): string | undefined;
+  };
   /** The sign-in by `[login]`; undefined without a provider. */
   readonly login: Login | undefined;
   /** Throws `unauthenticated` if the caller's key is revoked, or it or its session has ended. */
@@ -85,7 +92,7 @@ export interface Serving {
 
 /** A draft that a browser previews. */
 export interface DraftSite {
-  readonly draft: Pick<SiteDraft, 'id' | 'name'>;
+  readonly draft: { readonly id: string; readonly name: string };
   readonly site: Pick<Pipeline, 'respond'>;
   /** When the preview ends, in milliseconds since 1970. */
   readonly endMs: number;

@@ -20,7 +20,8 @@ export function sourceStep(
     handle(request, next) {
       const answer = source.respond(request);
       if (answer === undefined) return next(request);
-      return answer instanceof Promise ? answer.then((reply) => reply ?? next(request)) : answer;
+      if (source.mayMiss !== true || !(answer instanceof Promise)) return answer;
+      return answer.then((reply) => reply ?? next(request));
     },
     explain: (request, next) => explainSource(source, request, next),
   };
@@ -91,7 +92,7 @@ export function withSlashRedirect(
     return there.reply === undefined ? there : { ...there, reply: redirected(there.reply, single) };
   };
   return {
-    name: source.name,
+    ...source,
     respond(request) {
       const single = singleSlashed(request);
       const isFirst = single !== undefined && comesFirst(single, request);

@@ -31,6 +31,8 @@ export interface ExplainedRequest extends PageRequest {
  */
 export interface ContentSource {
   readonly name: SourceName;
+  /** Whether a promise of `respond` may resolve to undefined; otherwise only its result may be. */
+  readonly mayMiss?: true;
   /**
    * The reply; undefined if the source does not have the page. Throws or rejects with
    * `method_not_allowed` if the page does not allow the method, and with the source's own failures.

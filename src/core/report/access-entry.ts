@@ -46,3 +46,41 @@ export interface AccessDetails {
   /** The name of the signed-in user. */
   readonly user: string | undefined;
 }
+
+/** What the ini file says about lines of the access log, besides their format. */
+export interface AccessRules {
+  /** Whether the lines have fields of `AccessEntry.details`. */
+  readonly wantsDetails: boolean;
+  /** The entry as the log may have it; undefined for a request that has no line. */
+  apply(entry: AccessEntry): AccessEntry | undefined;
+}
+
+/** Gets the entry of each request. */
+export interface AccessLog {
+  add(entry: AccessEntry): void;
+  /** Writes the buffered lines. */
+  flush(): void;
+}
+
+/** What the access log has no field for. */
+export interface RequestPlace {
+  /** The origin and canonical path; undefined for a request that could not be read. */
+  readonly place: { readonly origin: string; readonly path: string } | undefined;
+  /** ISO 3166-1; undefined if it is not known. */
+  readonly country: string | undefined;
+  /** When the request arrived, in milliseconds since 1970. */
+  readonly nowMs: number;
+}
+
+/** The clients that read the access log live. */
+export interface LiveEntries {
+  readonly isWatched: boolean;
+  add(entry: AccessEntry): void;
+}
+
+/** The counts of visits. */
+export interface VisitEntries {
+  /** How long counts are stored; 0 if nothing is counted. */
+  readonly retentionMs: number;
+  add(entry: AccessEntry, asked: RequestPlace): void;
+}

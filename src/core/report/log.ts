@@ -1,8 +1,8 @@
+import type { AccessLog } from './access-entry.ts';
 import { isDeepStrictEqual } from 'node:util';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import {
   type AccessLineSettings,
-  type AccessLog,
   type LineSink,
   createAccessLog,
 } from '../../modules/logs/access-log.ts';

@@ -2,9 +2,6 @@ import { rmSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { type ListeningSocket, matchSockets } from '../../cli/serve/inherited-sockets.ts';
-import type { AccessLog } from '../../modules/logs/access-log.ts';
-import type { LiveAccess } from '../../modules/status/live-access.ts';
-import type { RequestVisits } from '../../modules/visits/request-visits.ts';
 import type { ListenAddress } from '../config/addresses.ts';
 import { createSharedLimits } from '../fair/shared-limits.ts';
 import type { PreparableExchange, UpgradeRequest } from '../pipeline/exchange.ts';
@@ -14,6 +11,7 @@ import { openMetrics } from '../pipeline/record/server-metrics.ts';
 import { RequestHandler } from '../pipeline/request-handler.ts';
 import type { ResponderParts } from '../pipeline/responder.ts';
 import type { Serving } from '../pipeline/serving.ts';
+import type { AccessLog, LiveEntries, VisitEntries } from '../report/access-entry.ts';
 import { type LimitLog, createLimitLog } from '../report/limit-log.ts';
 import type { Log } from '../report/log.ts';
 import { type CacheUse, joinedUse } from '../report/memory-use.ts';
@@ -46,12 +44,12 @@ interface ServerParts {
   readonly now: () => number;
   readonly log: Log;
   readonly access: AccessLog;
-  readonly liveAccess: LiveAccess;
+  readonly liveAccess: LiveEntries;
   readonly metrics: RequestMetrics;
   /** Gets the port that plain HTTP is redirected to. */
   readonly listensTls: (port: string) => void;
   /** Counts the requests of visitors. */
-  readonly visits: Pick<RequestVisits, 'add' | 'retentionMs'>;
+  readonly visits: VisitEntries;
   readonly newId: () => string;
   readonly monotonicMs: () => number;
   readonly tls: Pick<Tls, 'certificates' | 'acme'>;

@@ -1,11 +1,7 @@
+import { challengePath } from '../../core/pipeline/https-redirect.ts';
 import type { AcmeStore } from './acme-store.ts';
 import type { Reply } from '../../core/http/reply.ts';
 import type { RequestTarget } from '../../core/http/request.ts';
-
-/**
- * The path below which an ACME server fetches the answers to http-01 challenges (RFC 8555 §8.3).
- */
-export const challengePath = '/.well-known/acme-challenge/';
 
 /** The ALPN protocol of an ACME server's tls-alpn-01 challenge (RFC 8737 §3). */
 export const challengeProtocol = 'acme-tls/1';

@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { BackgroundTasks, RunningTask } from '../../core/background/tasks.ts';
 import type { AcmeConfig } from '../../core/config/config.ts';
-import { readEabKey } from '../../core/config/key-pair.ts';
+import { readEabKey } from './section.ts';
 import { readRetryAfter } from '../../core/http/date.ts';
 import type { Log } from '../../core/report/log.ts';
 import type { Metric } from '../../core/report/metrics.ts';

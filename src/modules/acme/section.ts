@@ -6,7 +6,7 @@ import {
   nameServerText,
   questionUrl,
 } from '../../core/config/addresses.ts';
-import { checkProgram } from '../../core/config/files.ts';
+import { checkProgram, readText } from '../../core/config/files.ts';
 import {
   type FieldsOf,
   fileKey,
@@ -21,9 +21,16 @@ import {
   type ParsedSection,
   problemOf,
 } from '../../core/config/ini-section.ts';
-import { readCaCertificates, readEabKey } from '../../core/config/key-pair.ts';
+import { readCaCertificates } from '../../core/config/key-pair.ts';
+import { certificateBytesMax } from '../../core/config/limits.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
-import { anyText, duration, type ValueParser, wholeNumber } from '../../core/config/values.ts';
+import {
+  anyText,
+  duration,
+  type Refused,
+  type ValueParser,
+  wholeNumber,
+} from '../../core/config/values.ts';
 import { readTsigKey } from './dns/tsig-key.ts';
 
 declare module '../../core/config/config.ts' {
@@ -42,6 +49,16 @@ const acmeProfile: ValueParser<string> = (value) =>
   /^[\w.-]{1,64}$/.test(value)
     ? { value }
     : { refused: 'write the name of a profile, such as `shortlived`' };
+
+/** Reads the MAC key of an external account binding (RFC 8555 §7.3.4): base64url or base64. */
+export async function readEabKey(file: string): Promise<{ readonly key: string } | Refused> {
+  const read = await readText(file, { bytesMax: certificateBytesMax });
+  if ('refused' in read) return { refused: read.refused };
+  const key = read.text.trim();
+  return /^[\w+/-]{16,}={0,2}$/.test(key)
+    ? { key }
+    : { refused: 'does not contain a key in base64url' };
+}
 
 const acmeKeys = {
   acme_directory: single(httpsUrl, 'https://acme-v02.api.letsencrypt.org/directory', {

@@ -10,7 +10,7 @@ import type { CacheStore } from './cache-store.ts';
 import { type ForwardReason, covers } from './cached-reply.ts';
 import type { CachedResponse } from './cached-response.ts';
 import type { RequestDirectives } from './directives.ts';
-import { overridesOf } from './overriding-fields.ts';
+import { type MadeField, madeFields, overridesOf } from './overriding-fields.ts';
 import {
   type SentField,
   selectingKey,
@@ -45,7 +45,7 @@ export function lookUp<T extends PageRequest & ForwardedRequest>(
 ): Omit<CacheLookup, 'request' | 'directives' | 'rulesPassed'> & { readonly request: T } {
   const url = cacheUrlOf(given);
   const stored = ofPlan(answers.find(url), plan);
-  const { bypass: overriddenBy, variant } = overridesOf(given, plan.fetch, plan.credentialFields);
+  const { bypass: overriddenBy, variant } = overridesOf(given, plan);
   const inFields = (fields: Fields) => {
     const request = fields === given.fields ? given : { ...given, fields };
     const field: SentField = (name) => forwardedField(plan.fetch, request, via, name);
@@ -150,6 +150,7 @@ export interface CachePlan {
   readonly hash: string;
   /** Fields that identify the client to the source, by lower-case name. */
   readonly credentialFields: readonly string[];
+  readonly made: readonly MadeField[];
 }
 
 /**
@@ -180,6 +181,7 @@ function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan
   return {
     fetch,
     credentialFields: sentCredentials(fetch, credentialFields),
+    made: madeFields(fetch),
     plainRule: withoutStatus(rule),
     hash: createHash('sha256').update(decisive).digest('base64url').slice(0, planCharacters),
   };

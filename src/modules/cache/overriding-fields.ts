@@ -1,7 +1,7 @@
+import { fieldOfVariable } from '../../core/http/field-template.ts';
 import { addressFields } from '../../core/http/reading/forwarded.ts';
-import type { ContentRequest } from '../../core/http/request.ts';
 import type { FetchPlan } from '../proxy/fetch-plan.ts';
-import { forwardsField, isAddressOf } from '../proxy/request-fields.ts';
+import { type ForwardedRequest, forwardsField, isAddressOf } from '../proxy/request-fields.ts';
 
 /**
  * What the cache does with a request that has a field by which applications answer something else
@@ -93,6 +93,24 @@ function effectOf(name: string): Effect | undefined {
   return varied.test(plain) ? 'variant' : undefined;
 }
 
+/** A field that a rule makes of one of the client, so that the client decides its value. */
+export interface MadeField {
+  readonly name: string;
+  readonly effect: Effect;
+  readonly value: (request: ForwardedRequest) => string | undefined;
+}
+
+/** The fields with an effect that a rule makes of those of the client, by its variables. */
+export function madeFields({ headers }: FetchPlan): readonly MadeField[] {
+  return [...headers].flatMap(([name, { variables, value }]) => {
+    const taken = variables.flatMap((variable) => fieldOfVariable(variable) ?? []);
+    if (taken.length === 0) return [];
+    const effects = [name, ...taken].map(effectOf);
+    const effect = effects.includes('bypass') ? 'bypass' : effects.find((one) => one);
+    return effect === undefined ? [] : [{ name, effect, value }];
+  });
+}
+
 /** The effect of the overriding fields of one request. */
 interface Overrides {
   /** The name of a field by which the request is another one than its method and URL name. */
@@ -109,11 +127,25 @@ const none: Overrides = { bypass: undefined, variant: '' };
  * send are credentials.
  */
 export function overridesOf(
-  { fields, address }: Pick<ContentRequest, 'fields' | 'address'>,
-  plan: FetchPlan,
-  credentialFields: readonly string[],
+  request: ForwardedRequest,
+  {
+    fetch: plan,
+    credentialFields,
+    made,
+  }: {
+    readonly fetch: FetchPlan;
+    readonly credentialFields: readonly string[];
+    readonly made: readonly MadeField[];
+  },
 ): Overrides {
+  const { fields, address } = request;
   const variants: string[] = [];
+  for (const { name, effect, value } of made) {
+    const sent = value(request);
+    if (sent === undefined) continue;
+    if (effect === 'bypass') return { bypass: name, variant: '' };
+    variants.push(`${name}: ${sent}\n`);
+  }
   for (const name in fields) {
     const value = fields[name];
     if (value === undefined || credentialFields.includes(name)) continue;

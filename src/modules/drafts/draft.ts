@@ -1,3 +1,4 @@
+import { previewCookie } from '../../core/http/preview-cookie.ts';
 import {
   type Change,
   type Family,
@@ -9,8 +10,6 @@ import type { Bounds } from '../../core/values/bounds.ts';
 import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import type { NamedMoment } from '../../core/values/time.ts';
 
-/** The cookie of a preview: with it, the site shows a draft (docs/design/drafts.md#preview). */
-export const previewCookie = 'waymark_draft';
 const pair = /(?:^|;)\s*waymark_draft=([\w.-]{1,200})(?=;|$)/;
 const anyPair = /(?:^|;)\s*waymark_draft=[^;]*/g;
 

@@ -15,7 +15,7 @@ import type { DraftSite, Serving } from '../../core/pipeline/serving.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { MIB } from '../../core/values/units.ts';
 import { isWideField } from '../rules/bounds/wide-settings.ts';
-import { previewCookie } from './draft.ts';
+import { previewCookie } from '../../core/http/preview-cookie.ts';
 
 /** Bytes of an HTML page that gets the bar of a preview. */
 const previewBytesMax = 16 * MIB;

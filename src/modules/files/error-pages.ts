@@ -5,7 +5,7 @@ import { undefinedIfMissing } from '../../core/http/content/file-errors.ts';
 import { languagePreference } from '../../core/http/representation/negotiation.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { CanonicalPath } from '../../core/values/path.ts';
-import { fileCacheValidMs } from './limits.ts';
+import { fileCacheValidMs } from '../../core/http/limits.ts';
 import { type MountRequest, configuredPath } from './mount-path.ts';
 
 /** Entries of a folder with error pages; in a larger one, no page by language is found. */

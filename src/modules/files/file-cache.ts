@@ -2,7 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { type CacheUse, cacheUse } from '../../core/report/memory-use.ts';
 import { MIB } from '../../core/values/units.ts';
 import { type CachedFile, cachedFileBytes } from './cached-file.ts';
-import { fileCacheValidMs } from './limits.ts';
+import { fileCacheValidMs } from '../../core/http/limits.ts';
 import type { NotFoundReason } from './mount-path.ts';
 
 /** All files and listings in memory. */

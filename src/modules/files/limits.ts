@@ -8,13 +8,6 @@ export const cachedFileBytesMax = 256 * KIB;
  */
 export const compressedFileBytesMax = MIB;
 
-/**
- * How long the server uses a cached file, a listing or a "not found" before it checks the disk
- * again. A prepared reply made of it may be used for the same time again: both together are shorter
- * than the second that the documentation promises.
- */
-export const fileCacheValidMs = 400;
-
 /** How often a file or folder that changes while it is read is read again. */
 export const diskReadAttemptsMax = 4;
 /** Entries of a folder that a listing shows. */

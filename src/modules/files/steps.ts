@@ -27,6 +27,7 @@ import type { Mount, MountExplanation } from './mount.ts';
 export function diskStep(disk: Disk): Step {
   const source: ContentSource = {
     name: 'disk',
+    mayMiss: true,
     respond(request) {
       if (isRead(request.method)) return disk.respond(request);
       return hasFile(disk, request) ? readOnlyReply(request.method) : undefined;
@@ -52,7 +53,8 @@ export function fallbackStep(disk: Disk): Step {
   const mounts = disk.mounts.filter(({ hasFallback }) => hasFallback);
   return sourceStep('fallback', {
     name: 'fallback',
-    respond: (request) => disk.fallback(request),
+    mayMiss: true,
+    respond: (request) => (mounts.length === 0 ? undefined : disk.fallback(request)),
     explain: (request) =>
       explainMounts(mounts, (mount) =>
         isRead(request.method) ? mount.explainFallback(request) : { loss: 'method' },

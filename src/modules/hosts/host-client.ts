@@ -43,13 +43,18 @@ export interface HostClient {
   connect(host: DataHost, signal: AbortSignal): Promise<ApiSocket>;
 }
 
-/** Makes a client; `connect` checks addresses as the dialler does. */
+/**
+ * Makes a client; `connect` checks addresses as the dialler does. `via` is the name of this server
+ * in Via, as for a dialler: who writes tables names the host, which may be this server.
+ */
 export function createHostClient({
   dialler,
   connect,
+  via,
 }: {
   readonly dialler: Pick<Dialler, 'send'>;
   readonly connect: Connect;
+  readonly via: string;
 }): HostClient {
   return {
     async call(host, { name, v, vk, qk, isStrict, signal }) {
@@ -82,7 +87,8 @@ export function createHostClient({
       const connection = await openConnection(connect, url).catch((error: unknown) => {
         throw notReached(host, error);
       });
-      return openApiSocket({ url: `${url.href}ws`, apikey, connection, signal });
+      const fields = { via: `1.1 ${via}` };
+      return openApiSocket({ url: `${url.href}ws`, apikey, fields, connection, signal });
     },
   };
 }

@@ -1,4 +1,4 @@
-import type { AccessEntry } from '../../core/report/access-entry.ts';
+import type { AccessEntry, AccessLog } from '../../core/report/access-entry.ts';
 import { escapedText, printable, quoted } from '../../core/report/escape.ts';
 import { KIB } from '../../core/values/units.ts';
 import {
@@ -38,13 +38,6 @@ export interface AccessLineSettings {
   readonly fields?: readonly AccessField[] | undefined;
   /** A template (LineTemplate) in place of the format. */
   readonly line?: string | undefined;
-}
-
-/** Writes a line for each request. */
-export interface AccessLog {
-  add(entry: AccessEntry): void;
-  /** Writes the buffered lines. */
-  flush(): void;
 }
 
 /**

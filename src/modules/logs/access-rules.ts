@@ -1,5 +1,5 @@
 import { wantsDetails, templateFields, type AccessField } from './access-fields.ts';
-import type { AccessEntry } from '../../core/report/access-entry.ts';
+import type { AccessEntry, AccessRules } from '../../core/report/access-entry.ts';
 
 /** `[log.<name>]`: the requests of some paths have no line, or one of several has one. */
 interface PathLogRule {
@@ -17,14 +17,6 @@ interface RuleSettings {
   readonly fields: readonly AccessField[];
   readonly line: string | undefined;
   readonly paths: readonly PathLogRule[];
-}
-
-/** What the ini file says about lines of the access log, besides their format. */
-export interface AccessRules {
-  /** Whether the lines have fields of `AccessEntry.details`. */
-  readonly wantsDetails: boolean;
-  /** The entry as the log may have it; undefined for a request that has no line. */
-  apply(entry: AccessEntry): AccessEntry | undefined;
 }
 
 /**

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import type { RateConfig } from '../../core/config/config.ts';
+import type { RatedRequest, Rates } from '../../core/fair/rates.ts';
 import type { RateCounts, TakeToken, Taken, TokenOrder } from '../../core/fair/token-buckets.ts';
-import type { Fields } from '../../core/http/request.ts';
-import { type Visitor, needsUser } from '../../core/http/visitor.ts';
+import { needsUser } from '../../core/http/visitor.ts';
 import { createProtectedPaths } from '../../core/pipeline/protected-paths.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { addressNetwork } from '../../core/values/network/cidr.ts';
@@ -10,36 +10,6 @@ import { networksOf } from '../access/conditions.ts';
 
 /** Characters of a user, key or field in memory; of a longer one, its hash counts. */
 const ownerCharactersMax = 64;
-
-/** The part of a request that decides whose rate it counts for. */
-interface RatedRequest {
-  readonly origin: string;
-  /** The canonical path. */
-  readonly path: string;
-  readonly address: string;
-  readonly fields: Fields;
-  readonly visitor: () => Visitor;
-  /** The id of its API key; undefined without a valid one. */
-  readonly keyId: () => string | undefined;
-  /** Paths of its own origin for whose rates it has been counted before. */
-  readonly countedFor?: readonly string[];
-}
-
-/** Limits how often clients ask for some paths (`[rate.<name>]`). */
-export interface Rates {
-  /**
-   * Counts a request for all rates of its path. Throws or rejects with `rate_limited` if one of
-   * them is used up. Without a promise if that is known at once.
-   */
-  count(request: RatedRequest): void | Promise<void>;
-  /**
-   * As `count`, for a request of which only origin, path and address are known; returns false if
-   * the whole request has to be counted, and has counted nothing then.
-   */
-  countPlain(request: Pick<RatedRequest, 'origin' | 'path' | 'address'>): boolean;
-  /** The rates of a path, a sentence each. */
-  explain(place: { readonly origin: string; readonly path: string }): readonly string[];
-}
 
 interface Rate extends RateConfig {
   readonly login: undefined;

@@ -1,7 +1,7 @@
 import { hasKey, type IncomingRequest } from '../../core/pipeline/incoming-request.ts';
 import type { Step } from '../../core/pipeline/pipeline.ts';
 import type { Caller } from '../../core/values/key.ts';
-import type { Rates } from './rates.ts';
+import type { Rates } from '../../core/fair/rates.ts';
 
 /** The step of `[rate.<name>]`; `callerOf` identifies a caller by its key. */
 export function ratesStep(

@@ -23,7 +23,8 @@ export const telemetry: Module<SpanCounts> = {
     const { endpoint, headers = {}, ...others } = settings.telemetry;
     if (endpoint === undefined) return {};
     const given = { ...others, endpoint, headers, redact: settings.log.redact };
-    const { tracer, close } = openTelemetry(given, { counts, version, random });
+    const opened = openTelemetry(given, { counts, version, random });
+    const { tracer } = opened;
     return {
       offers: {
         tracing: {
@@ -32,7 +33,7 @@ export const telemetry: Module<SpanCounts> = {
           execute: (execute) => tracedExecute(execute, tracer),
         },
       },
-      close,
+      close: () => opened.close(),
     };
   },
   report: (counts) => ({ metrics: counts.metrics() }),

@@ -1,11 +1,11 @@
+import { open } from 'node:fs/promises';
 import { cidr, urlOrFile } from '../../core/config/addresses.ts';
-import { checkFile, checkMaxMindFile } from '../../core/config/files.ts';
+import { checkFile } from '../../core/config/files.ts';
 import { cookieName, fieldName } from '../../core/config/headers.ts';
 import { type FieldsOf, fileKey, list, optional, single } from '../../core/config/ini-key.ts';
 import { iniSection, problemOf } from '../../core/config/ini-section.ts';
 import { jwksBytesMax } from '../../core/config/limits.ts';
 import { readJson } from '../../core/config/references.ts';
-import { isPublicKeySet } from '../../core/config/secrets-keys.ts';
 import { anyText, claimPath, type Refused } from '../../core/config/values.ts';
 import { untrustedFields } from '../../core/config/warnings.ts';
 
@@ -23,6 +23,21 @@ async function checkKeySet(path: string): Promise<Refused | undefined> {
   if ('refused' in read) return read;
   const refused = 'is not a JWK Set: it has no array `keys`';
   return Array.isArray(read.object.keys) ? undefined : { refused };
+}
+
+/** Whether a text is a JWK Set (RFC 7517 §5) of public keys alone, which anyone may have. */
+function isPublicKeySet(text: string): boolean {
+  try {
+    const { keys } = JSON.parse(text) as { readonly keys?: unknown };
+    return Array.isArray(keys) && keys.every(isPublicKey);
+  } catch {
+    return false;
+  }
+}
+
+/** Private keys have a member `d`, and keys that sign and verify have `k` (RFC 7518 §6). */
+function isPublicKey(key: unknown): boolean {
+  return typeof key === 'object' && key !== null && !('d' in key) && !('k' in key);
 }
 
 const visitorKeys = {
@@ -93,8 +108,20 @@ export const visitorSection = iniSection({
     }),
 });
 
+/** The start of the metadata at the end of a database (MMDB 2.0, Database Metadata). */
+const marker = Buffer.from('\xab\xcd\xefMaxMind.com', 'latin1');
+/** The longest metadata, by the same section. */
+const metadataBytesMax = 131_072;
+
+/** Checks that a file ends with the metadata of a MaxMind database. */
 async function checkDatabase(path: string): Promise<Refused | undefined> {
-  return (await checkFile(path)) ?? (await checkMaxMindFile(path));
+  const refused = await checkFile(path);
+  if (refused !== undefined) return refused;
+  await using file = await open(path);
+  const { size } = await file.stat();
+  const length = Math.min(size, metadataBytesMax);
+  const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
+  return buffer.includes(marker) ? undefined : { refused: 'is not a MaxMind database' };
 }
 
 const geoKeys = {

@@ -1,4 +1,4 @@
-import type { ProxyClaims } from '../../core/pipeline/incoming-request.ts';
+import type { VisitorRequest } from '../../core/pipeline/incoming-request.ts';
 import type { Config } from '../../core/config/config.ts';
 import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
 import type { Fields } from '../../core/http/request.ts';
@@ -27,18 +27,6 @@ import {
   userRolesMax,
 } from './limits.ts';
 import { type TokenVerifier, createTokenService } from './tokens.ts';
-
-/** The parts of a request that describe its visitor. */
-interface VisitorRequest {
-  /** Its target, whose origin decides which cookies count. */
-  readonly target?: { readonly origin: string } | undefined;
-  readonly address: ClientAddress;
-  readonly fields: Fields;
-  /** What a trusted proxy claims about the visitor. */
-  readonly claims: ProxyClaims;
-  /** As Visitor.certificate; undefined for a connection in the clear. */
-  readonly certificate?: (() => ClientIdentity | undefined) | undefined;
-}
 
 /** Describes visitors by their requests. */
 export interface Visitors {

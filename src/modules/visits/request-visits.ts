@@ -1,6 +1,6 @@
 import { preferredLanguage } from '../../core/http/representation/negotiation.ts';
 import { isPrefetch } from '../../core/http/request.ts';
-import type { AccessEntry } from '../../core/report/access-entry.ts';
+import type { AccessEntry, RequestPlace } from '../../core/report/access-entry.ts';
 import type { Log } from '../../core/report/log.ts';
 import { type Metric, singleMetric } from '../../core/report/metrics.ts';
 import { createDeviceDetector } from '../visitors/device.ts';
@@ -49,16 +49,6 @@ const rememberedCharactersMax = 512;
 interface Place {
   readonly origin: string;
   readonly path: string;
-}
-
-/** What the access log has no field for. */
-export interface RequestPlace {
-  /** The origin and canonical path; undefined for a request that could not be read. */
-  readonly place: Place | undefined;
-  /** ISO 3166-1; undefined if it is not known. */
-  readonly country: string | undefined;
-  /** When the request arrived, in milliseconds since 1970. */
-  readonly nowMs: number;
 }
 
 const dayMs = 86_400_000;

@@ -197,7 +197,7 @@ async function tableHost(
   await writeFiles(folder, { 'server.ini': ini });
   const { fetch } = await readTestConfig(join(folder, 'server.ini'));
   const dialler = createDialler(fetch);
-  const client = createHostClient({ dialler, connect: createConnector(fetch) });
+  const client = createHostClient({ dialler, connect: createConnector(fetch), via: 'test' });
   const used = breaks === 'the client' ? brokenOnce(client, 'connect') : client;
   const store = await scratchStore(t);
   await commit(store, {

@@ -209,7 +209,9 @@ test('`check` prints every section and every key, also those with their default'
   const described = parseIni(text, { env });
   const parsed = sectionKinds(iniSections).flatMap(({ owner }) => described.all(owner));
   const keys = parsed.flatMap(({ lines }) => [...lines.keys()]);
-  const expected = Object.values(sections).flatMap((section) => Object.keys(section));
+  // The sections of modules have kinds of their own, once their modules are loaded.
+  const { 'module.<name>': _, ...fixed } = sections;
+  const expected = Object.values(fixed).flatMap((section) => Object.keys(section));
   assert.deepEqual(keys.toSorted(), expected.toSorted());
 });
 

@@ -609,6 +609,7 @@ test('an empty ini file gives the defaults', async (context) => {
     telemetry: {
       ...{ endpoint: undefined, service: 'waymark', sample: 1, trust: [], headers: undefined },
     },
+    modules: [],
   });
 });
 

@@ -87,6 +87,12 @@ suite('a representation', () => {
     assert.deepEqual([status, fields['Content-Length'], bytes], [200, '0', '']);
   });
 
+  test('without content is sent as the whole for all bytes from its beginning', () => {
+    const { status, fields, bytes } = send({ range: 'bytes=0-' }, { bytesLength: 0 });
+    assert.deepEqual([status, fields['Content-Length'], bytes], [200, '0', '']);
+    assert.equal(send({ range: 'bytes=1-' }, { bytesLength: 0 }).status, 416);
+  });
+
   test('as a 304 has the headers of RFC 9110 §15.4.5 and no others', () => {
     const kept = {
       'Cache-Control': 'max-age=60',

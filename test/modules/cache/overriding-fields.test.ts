@@ -191,6 +191,26 @@ suite('a field by which an application answers something else', () => {
     assert.deepEqual([hit.text, hit.cache], ['page shop.example', 'hit']);
   });
 
+  for (const [made, of, caches] of [
+    ['x-host', 'x-site', ['uri-miss', 'vary-miss', 'hit']],
+    ['x-site', 'x-host', ['uri-miss', 'vary-miss', 'hit']],
+    ['x-method-override', 'x-site', ['bypass', 'bypass', 'bypass']],
+  ] as const) {
+    test(`counts where the rule makes ${made} of the ${of} of the client`, async (t) => {
+      const { ask } = await startRig(t, answeringBy(made), {
+        enginedata: { request_headers: { [made]: `\${request.header.${of}}` } },
+      });
+      const seen: (string | undefined)[] = [];
+      for (const value of ['shop.example', 'evil.example', 'shop.example']) {
+        const answer = await ask({ fields: { [of]: value } });
+        assert.equal(answer.text, `page ${value}`);
+        seen.push(answer.cache);
+      }
+      assert.deepEqual(seen, caches);
+      assert.equal((await ask()).text, 'page undefined');
+    });
+  }
+
   test('keeps the answer to a POST out of the cache, too', async (t) => {
     const { ask } = await startRig(
       t,

@@ -5,7 +5,7 @@ import { suite, test } from 'node:test';
 import { createCompressors } from '../../../src/modules/compression/compressors.ts';
 import { createDisk } from '../../../src/modules/files/disk.ts';
 import { notFoundCacheCharactersMax } from '../../../src/modules/files/file-cache.ts';
-import { fileCacheValidMs } from '../../../src/modules/files/limits.ts';
+import { fileCacheValidMs } from '../../../src/core/http/limits.ts';
 import {
   createSiteParts,
   explain,

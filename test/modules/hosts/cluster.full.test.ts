@@ -43,7 +43,7 @@ async function startNode(t: Cleaning, log: MemoryLog): Promise<TestNode> {
     join: joinLog,
   });
   const dialler = createDialler(fetch);
-  const client = createHostClient({ dialler, connect: createConnector(fetch) });
+  const client = createHostClient({ dialler, connect: createConnector(fetch), via: 'test' });
   const tasks = testTasks();
   const parts = { store, newId, now, tasks, log: silentLog, client: () => client };
   const hosts = new TableHosts({ ...parts, keyFileOf: () => undefined });

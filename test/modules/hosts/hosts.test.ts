@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as wait } from 'node:timers/promises';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import type { Cleaning } from '../../folder.ts';
+import { httpSource } from '../../core/outbound/sources.ts';
 import { startSite, type TestSite } from '../../harness.ts';
 
 const schema = {
@@ -204,4 +205,25 @@ test('a caller that may write rows of a host but not read them learns none of th
   assert.match(taken.error.message, /another row has its sku already/);
   const all = await nobody('invalidate', { from: '1' });
   assert.deepEqual([all.error?.code, all.error?.field], ['forbidden', 'from']);
+});
+
+test('requests and websockets to a host name this server in Via, as a host may be the server itself', async (t) => {
+  const seen = {
+    request: Promise.withResolvers<string>(),
+    upgrade: Promise.withResolvers<string>(),
+  };
+  const { origin, server } = await httpSource(t, ({ headers }, response) => {
+    seen.request.resolve(headers.via ?? '');
+    response.writeHead(503).end();
+  });
+  server.on('upgrade', ({ headers }, socket) => {
+    seen.upgrade.resolve(headers.via ?? '');
+    socket.destroy();
+  });
+  const site = await startSite(t, { ini: loopback });
+  await site.call('svc1.table.insert', { name: 'products', host: `${origin}/svc1/ws` });
+  await site.call('svc1.record.list', { table: 'products' });
+  for (const via of [await seen.request.promise, await seen.upgrade.promise]) {
+    assert.match(via, /^1\.1 waymark-(?:log|node)-[\da-f]{12}$/);
+  }
 });

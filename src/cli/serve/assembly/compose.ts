@@ -1,8 +1,10 @@
+import type { Task } from '../../../core/background/tasks.ts';
 import { identityFieldsOf } from '../../../core/pipeline/incoming-request.ts';
 import type { Config } from '../../../core/config/config.ts';
 import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
-import { createExecute } from '../../../core/operations/execute.ts';
+import type { Offers } from '../../../core/module.ts';
+import { type Execute, createExecute } from '../../../core/operations/execute.ts';
 import { createPublicAnswers } from '../../../core/operations/http/public-answers.ts';
 import {
   type Authenticate,
@@ -17,6 +19,9 @@ import type { Serving } from '../../../core/pipeline/serving.ts';
 import { createSite } from './site.ts';
 import type { CacheUse } from '../../../core/report/memory-use.ts';
 import { newId, now } from '../../../core/values/clock.ts';
+import { scopes } from '../../../core/values/key.ts';
+import { unknownAddress } from '../../../core/values/network/peer.ts';
+import { unknownVisitor } from '../../../modules/rules/operations/preview.ts';
 import {
   type SessionStore,
   followerSessions,
@@ -34,8 +39,9 @@ import {
   tracedAttempt,
 } from '../../../modules/webhooks/attempt.ts';
 import { composeAccessLines, composeIndexPages, composeSite, composeUploads } from './content.ts';
+import type { OperationParts } from '../../../modules.ts';
 import type { AppContext, CallerContext } from './context.ts';
-import { composeDrafts } from './drafts.ts';
+import { type Drafts, composeDrafts } from './drafts.ts';
 import {
   composeDraftParts,
   composeOperations,
@@ -53,6 +59,8 @@ export interface AppInstance {
   readonly serving: Serving;
   /** Makes one attempt at a delivery. */
   readonly attempt: DeliveryAttempt;
+  /** The work in the background that depends on it. */
+  readonly tasks: readonly Task[];
   /** Calls the data hosts of tables. */
   readonly hosts: HostClient;
   /** The memory of its caches. */
@@ -66,7 +74,6 @@ export interface AppInstance {
 /** Creates the immutable instance that answers requests with a configuration. */
 export function compose(config: Config, context: AppContext): AppInstance {
   const { store, version, callers, content } = context;
-  const definitions = definitionsOf(context.modules);
   const { publicFiles, ownFiles, consoleFiles, rules, compressors } = content;
   const disk = createDisk({ ...filesOf(config), compressors, now });
   const provided = context.modules.provision(config);
@@ -74,7 +81,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const traced = (given: Dialler): Dialler => tracing?.dialler(given) ?? given;
   const access = composeSourceAccess(config, context, traced);
   const { dialler, diallers, checks } = access;
-  const hosts = createHostClient({ dialler, connect: createConnector(config.fetch) });
+  const hosts = composeHosts(config, context, dialler);
   const { login, visitors } = composeVisitors(config, context, diallers);
   const sessions = composeSessions(config, store);
   const authenticate = composeAuthenticate(config, callers, sessions);
@@ -84,7 +91,10 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const previews: Serving['previews'] = {
     find: (token, nowMs) => drafts.previews.find(token, nowMs),
   };
-  const steps = composeSteps(config, context, { rates, authenticate, previews, headers });
+  const steps = [
+    ...composeSteps(config, context, { rates, authenticate, previews, headers }),
+    ...provided.steps,
+  ];
   const siteParts = composeSite(config, context, { disk, ...access, pageRows, steps, login });
   const site = createSite({ ...siteParts, countVisit: callers.visits.count });
   // A page that an operation reads does not count as a visit.
@@ -95,17 +105,10 @@ export function compose(config: Config, context: AppContext): AppInstance {
   });
   const { change: pageHeaders } = headers;
   const given = { ...reads, authenticate, sessions, login, visitors, hosts, drafts, pageHeaders };
-  const parts = composeParts(config, context, given);
-  Object.assign(provided.offers, { eventTypes: parts.eventTypes });
-  const operations = composeOperations(config, { hosts, definitions }, parts);
-  const parameters = {
-    ...executeParts(config, store, callers),
-    inDraft: (...asked: Parameters<typeof drafts.operation>) => drafts.operation(...asked),
-  };
-  const run = createExecute(operations, parameters);
-  const execute = tracing?.execute(run) ?? run;
+  const parts = { ...composeParts(config, context, given), ...provided.parts };
+  Object.assign(provided.offers, { eventTypes: parts.eventTypes, run: runAs(() => execute) });
+  const execute = composeExecute(config, context, { hosts, drafts, parts, tracing });
   const hookDialler = traced(createDialler({ ...config.webhook, via: context.ownNames.ofLog }));
-  const attempt = hookAttempt(config, hookDialler, version);
   const publicAnswers = createPublicAnswers(ownFiles);
   return {
     serving: {
@@ -122,14 +125,14 @@ export function compose(config: Config, context: AppContext): AppInstance {
       },
       callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
-      metricsText: context.state.metricsText,
+      ...{ metricsText: context.state.metricsText, paths: provided.paths },
       accessRules: composeAccessLines(config),
       ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
       ...{ previews, rates, assets: composeUploads(store, content) },
-      paths: provided.paths,
     },
-    attempt: tracing === undefined ? attempt : tracedAttempt(attempt, tracing.tracer),
+    attempt: hookAttempt(config, hookDialler, { version, tracing }),
     hosts,
+    tasks: provided.tasks,
     memory: () => [disk.memory(), publicAnswers.memory()],
     async close() {
       checks.close();
@@ -144,6 +147,20 @@ export function compose(config: Config, context: AppContext): AppInstance {
   };
 }
 
+/** Runs operations with all rights, for a part of the server that the history names. */
+function runAs(execute: () => Execute): Offers['run'] {
+  return async (author, operation, v) => {
+    const caller = { scopes: new Set(scopes), keyId: author, rate: undefined };
+    const outcome = await execute().run(operation, v, {
+      caller: { ...caller, address: unknownAddress },
+      ...{ vk: undefined, qk: undefined, origin: '', fields: {}, transport: 'http' },
+      visitor: unknownVisitor(now()),
+      signal: () => new AbortController().signal,
+    });
+    return outcome.kind === 'reply' ? undefined : outcome.data;
+  };
+}
+
 /** What the mounts of the ini file serve, and what none of them may. */
 function filesOf(
   config: Config,
@@ -151,14 +168,55 @@ function filesOf(
   return { mounts: config.disk, privatePaths: privatePathsOf(config) };
 }
 
-function hookAttempt(config: Config, dialler: Dialler, version: string): DeliveryAttempt {
-  return createAttempt({
+/** Runs the operations of all modules. */
+function composeExecute(
+  config: Config,
+  { modules, store, callers }: AppContext,
+  {
+    hosts,
+    drafts,
+    parts,
+    tracing,
+  }: {
+    readonly hosts: HostClient;
+    readonly drafts: Drafts;
+    readonly parts: OperationParts;
+    readonly tracing: Offers['tracing'] | undefined;
+  },
+): Execute {
+  const definitions = definitionsOf(modules);
+  const execute = createExecute(composeOperations(config, { hosts, definitions }, parts), {
+    ...executeParts(config, store, callers),
+    inDraft: (...asked) => drafts.operation(...asked),
+  });
+  return tracing?.execute(execute) ?? execute;
+}
+
+function hookAttempt(
+  config: Config,
+  dialler: Dialler,
+  {
+    version,
+    tracing,
+  }: { readonly version: string; readonly tracing: Offers['tracing'] | undefined },
+): DeliveryAttempt {
+  const attempt = createAttempt({
     dialler,
     userAgent: `Waymark/${version}`,
     withheld: identityFieldsOf(config),
     now,
     monotonicMs: () => performance.now(),
   });
+  return tracing === undefined ? attempt : tracedAttempt(attempt, tracing.tracer);
+}
+
+/** The client of the data hosts of tables. */
+function composeHosts(
+  { fetch }: Config,
+  { ownNames }: AppContext,
+  dialler: Dialler,
+): ReturnType<typeof createHostClient> {
+  return createHostClient({ dialler, connect: createConnector(fetch), via: ownNames.ofLog });
 }
 
 /** Identifies callers by their keys and sessions. */

@@ -34,8 +34,8 @@ export function composeSite(
   {
     disk,
     pageRows,
-    steps,
     login,
+    steps,
     ...sources
   }: {
     readonly disk: Disk;
@@ -65,7 +65,17 @@ export function composeSite(
     assets: createAssetReader(store.of(storedTables)),
     assetPages: content.assetPages,
   };
-  return { rules, ...configured, ...assets, disk, stored, generic, rendered, pageRows, fetch };
+  return {
+    rules,
+    ...configured,
+    ...assets,
+    disk,
+    stored,
+    generic,
+    rendered,
+    pageRows,
+    fetch,
+  };
 }
 
 /** Who may see what. Password files are read at once, so that the log names their mistakes. */

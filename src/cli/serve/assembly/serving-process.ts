@@ -16,6 +16,7 @@ import {
   TokenBuckets,
   type TokenCounter,
 } from '../../../core/fair/token-buckets.ts';
+import { customModules } from '../../../core/custom/custom-module.ts';
 import { OpenModules } from '../../../core/loader.ts';
 import type { Emit } from '../../../core/log/events/emit.ts';
 import type { Notice, Notices } from '../../../core/log/shared/entry.ts';
@@ -158,7 +159,7 @@ export async function startServing(
   const { store } = given;
   const emit = emitFor(config, logs, store);
   let running: ServingProcess | undefined = undefined;
-  const opened = await OpenModules.open(modules, {
+  const opened = await OpenModules.open([...modules, ...(await customModules(config))], {
     ...{ store, emit, version, newId, now, log: logs.log, random: Math.random },
     folders: { public: publicFolder, docs: given.docsFolder ?? join(publicFolder, 'docs') },
     config: () => running?.config ?? config,
@@ -244,6 +245,8 @@ class ServingProcess implements RunningServer {
   /** The tasks that run while this process serves, or until another process takes them over. */
   readonly #background: readonly Task[];
   #running: readonly RunningTask[] = [];
+  #ofConfiguration: Promise<readonly RunningTask[]> = Promise.resolve([]);
+  #isStopping = false;
   #instance: AppInstance;
   #server: Server | undefined;
   #tls: Tls | undefined;
@@ -392,10 +395,29 @@ class ServingProcess implements RunningServer {
     this.#warnOfIneffective(config);
     this.#deliverer.start();
     this.#running = this.#background.map((task) => tasks.start(task));
+    this.#startTasks();
     tls.start();
     this.#visits.start();
     this.#requestVisits.start();
     this.#checkPages();
+  }
+
+  /** Starts the tasks of the configuration in use, once those of the former one have stopped. */
+  #startTasks(): void {
+    if (!this.#isPrimary) return;
+    const { tasks } = this.#instance;
+    const before = this.#ofConfiguration;
+    this.#ofConfiguration = before.then(async (running) => {
+      await Promise.all(running.map((task) => task.stop()));
+      return this.#isStopping ? [] : tasks.map((task) => this.#context.tasks.start(task));
+    });
+  }
+
+  /** Stops the work in the background that another process takes over. */
+  async #stopTasks(): Promise<void> {
+    this.#isStopping = true;
+    const running = [...this.#running, ...(await this.#ofConfiguration)];
+    await Promise.all(running.map((task) => task.stop()));
   }
 
   #ownTicketKey(): TicketKey {
@@ -425,7 +447,6 @@ class ServingProcess implements RunningServer {
       node.central === undefined ? [this.#rowChecks.task, this.#hosts.task, drafts] : [];
     return [
       ...ownLogTasks,
-      ...this.#context.modules.tasks(),
       indexBuilding({ store, log }),
       ...(missing === undefined ? [] : [assetFollowing({ files, missing, store, log })]),
       assetKeeping({
@@ -470,6 +491,7 @@ class ServingProcess implements RunningServer {
     const next = configAfterReload(config, result.config);
     this.#instance = compose(next, this.#context);
     logs.configure(next.log);
+    this.#startTasks();
     const { store } = this.#context;
     if (next.node.central === undefined) {
       // One reload after the other: the newest definition is written last.
@@ -502,7 +524,7 @@ class ServingProcess implements RunningServer {
   async drain(graceMs: number, signal: AbortSignal): Promise<void> {
     // The other process delivers as soon as the attempts in flight have ended.
     const delivered = this.#deliverer.stop(deliveryHandOverMs);
-    await Promise.all(this.#running.map((task) => task.stop()));
+    await this.#stopTasks();
     await Promise.all([this.#server?.drain(graceMs, signal), this.#tls?.stopOrders(), delivered]);
   }
 
@@ -511,7 +533,7 @@ class ServingProcess implements RunningServer {
     const stopped = this.#server?.stop(graceMs);
     const background = Promise.all([
       this.#deliverer.stop(graceMs),
-      ...this.#running.map((task) => task.stop()),
+      this.#stopTasks(),
       this.#tableWrites,
     ]);
     const { cut } = (await stopped) ?? { cut: 0 };

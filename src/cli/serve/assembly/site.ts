@@ -72,8 +72,8 @@ export function createSite(parts: SiteParts): Site {
   const access = createPlaceAccess(parts.access);
   const fetchedRules = withConfiguredRules(rules, parts.proxies);
   const pipeline = createPipeline((inside) => [
-    ...parts.steps,
     accessStep(parts.access),
+    ...parts.steps,
     ...redirectSteps({ ...parts, inside }),
     ...(parts.rewriter.isEmpty ? [] : [rewriteStep(parts.rewriter, inside)]),
     diskStep(disk),

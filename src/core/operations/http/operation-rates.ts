@@ -1,4 +1,4 @@
-import type { Rates } from '../../../modules/rates/rates.ts';
+import type { Rates } from '../../fair/rates.ts';
 import { parsePlace } from '../place.ts';
 import type { Execute } from '../execute.ts';
 import type { Call, CountPage } from '../operation.ts';

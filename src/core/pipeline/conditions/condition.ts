@@ -1,4 +1,3 @@
-import { conditionValuesMax } from '../../../modules/breadcrumbs/limits.ts';
 import { parseQuery } from '../../http/query.ts';
 import type { FieldList } from '../../http/reply.ts';
 import type { Fields } from '../../http/request.ts';
@@ -10,6 +9,9 @@ import {
   comparableAddress,
 } from '../../values/network/networks.ts';
 import type { ClientAddress } from '../../values/network/peer.ts';
+
+/** Values of one condition. */
+export const conditionValuesMax = 1_000;
 
 /** The visitor and the query that the conditions of one rule are evaluated with, read on demand. */
 export class EvaluationContext {

@@ -1,6 +1,5 @@
 import { isJsonObject } from '../../values/json/json.ts';
-import { defineCondition, listText, setOf } from './condition.ts';
-import { conditionValuesMax } from '../../../modules/breadcrumbs/limits.ts';
+import { conditionValuesMax, defineCondition, listText, setOf } from './condition.ts';
 
 /** A parameter of the query, and its values; undefined for any value. */
 interface Parameter {

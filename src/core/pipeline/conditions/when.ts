@@ -1,9 +1,11 @@
-import { breadcrumbBranchesMax } from '../../../modules/breadcrumbs/limits.ts';
 import type { FieldList } from '../../http/reply.ts';
 import { type VisitorNeeds, millionths } from '../../http/visitor.ts';
 import { type Json, type JsonObject, isJsonObject } from '../../values/json/json.ts';
 import type { Condition, ConditionVisit, EvaluationContext } from './condition.ts';
 import { parseConditions } from './table.ts';
+
+/** Branches of a `when`. */
+export const branchesMax = 1_000;
 
 /** One branch of a `when` with its answer. */
 export interface Branch<T> {
@@ -41,7 +43,7 @@ export function parseWhen<T>(
   parseAnswer: (branch: JsonObject, name: string) => ParsedAnswer<T>,
 ): readonly Branch<T>[] {
   const branches = Array.isArray(written) ? (written as readonly Json[]) : [];
-  const parsed = branches.slice(0, breadcrumbBranchesMax).map((branch, at) => {
+  const parsed = branches.slice(0, branchesMax).map((branch, at) => {
     const name = `when[${at}]`;
     if (!isJsonObject(branch)) {
       const { answer } = parseAnswer({}, name);

@@ -1,10 +1,14 @@
-import type { AccessLog } from '../../../modules/logs/access-log.ts';
-import type { LiveAccess } from '../../../modules/status/live-access.ts';
-import type { RequestPlace, RequestVisits } from '../../../modules/visits/request-visits.ts';
 import type { Reply } from '../../http/reply.ts';
 import { prefetchPurpose } from '../../http/request.ts';
 import { needsUser } from '../../http/visitor.ts';
-import type { AccessDetails, AccessEntry } from '../../report/access-entry.ts';
+import type {
+  AccessDetails,
+  AccessEntry,
+  AccessLog,
+  LiveEntries,
+  RequestPlace,
+  VisitEntries,
+} from '../../report/access-entry.ts';
 import type { RequestMetrics } from '../../report/request-metrics.ts';
 import type { TraceSpan } from '../../report/trace.ts';
 import type { Arrived, Exchange, RequestBody } from '../exchange.ts';
@@ -86,9 +90,9 @@ type RecordedAnswer = Pick<Reply, 'status' | 'source'> &
  */
 interface RequestLogParts {
   readonly access: AccessLog;
-  readonly liveAccess: Pick<LiveAccess, 'isWatched' | 'add'>;
+  readonly liveAccess: LiveEntries;
   readonly metrics: RequestMetrics;
-  readonly visits: Pick<RequestVisits, 'add' | 'retentionMs'>;
+  readonly visits: VisitEntries;
   readonly monotonicMs: () => number;
 }
 

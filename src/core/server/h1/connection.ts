@@ -11,6 +11,7 @@ import { preface } from '../h2/frames.ts';
 import { LeastRate, type RateLimit } from '../least-rate.ts';
 import { peerOf } from '../listening/accept.ts';
 import { deliveredBytes, stopFlowing } from '../listening/node-internals.ts';
+import { readTurns } from '../read-turns.ts';
 import { ConnectionBody } from './connection-body.ts';
 import { type ExchangeParts, Http1Exchange } from './http1-exchange.ts';
 import { upgradeOf } from './upgrade.ts';
@@ -221,6 +222,7 @@ export class Connection implements RequestEvents {
   }
 
   readonly #read = (given: Buffer): void => {
+    if (readTurns.isLater(this.socket, this.peer, given)) return;
     const chunk = this.#opening === undefined ? given : this.#open(this.#opening, given);
     if (chunk === undefined) return;
     const requests = this.#requests;

@@ -15,6 +15,7 @@ import { LeastRate } from '../least-rate.ts';
 import { headersTimeoutMs, keepAliveTimeoutMs, leastRate, lingerMs, stalledMs } from '../limits.ts';
 import { peerOf } from '../listening/accept.ts';
 import { queuedBytes } from '../listening/node-internals.ts';
+import { readTurns } from '../read-turns.ts';
 import { type Counted, Http2Connection } from './connection.ts';
 import { http2JoinedBytesMax } from './limits.ts';
 import { SharedBytes } from './receive-window.ts';
@@ -280,6 +281,7 @@ class ServedConnection {
       },
     });
     socket.on('data', (chunk: Buffer) => {
+      if (readTurns.isLater(socket, this.peer, chunk)) return;
       this.#arrival = undefined;
       this.connection.receive(chunk);
     });

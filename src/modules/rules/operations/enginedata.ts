@@ -16,7 +16,7 @@ import { durationMs } from '../../../core/values/units.ts';
 import { renderWhenProblems } from '../../breadcrumbs/branches.ts';
 import { parseBranchFields } from '../../breadcrumbs/branch-fields.ts';
 import { branchMembers, breadcrumbProblems } from '../../breadcrumbs/breadcrumb.ts';
-import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
+import { branchesMax } from '../../../core/pipeline/conditions/when.ts';
 import { parseSource } from '../../proxy/fetch-plan.ts';
 import { isNeverSet } from '../../proxy/request-fields.ts';
 import { isNeverPassed } from '../../proxy/response-fields.ts';
@@ -356,7 +356,7 @@ function unknownMember(field: string, name: string, known: readonly string[]): E
 function branchProblems(value: JsonObject, kind: RuleKind): readonly EnginedataProblem[] {
   const { when } = value;
   if (!Array.isArray(when)) return [];
-  const branches = (when as readonly Json[]).slice(0, breadcrumbBranchesMax);
+  const branches = (when as readonly Json[]).slice(0, branchesMax);
   const members = kind === 'resolve' ? branchMembers : renderMembers;
   const unknown = branches.flatMap((branch, at) =>
     Object.keys(isJsonObject(branch) ? branch : {})
@@ -379,7 +379,7 @@ function branchProblems(value: JsonObject, kind: RuleKind): readonly EnginedataP
 /** The header fields and cookies of branches that are never sent. */
 function unsentFields({ when }: JsonObject, kind: RuleKind): readonly Problem[] {
   if (kind !== 'resolve' || !Array.isArray(when)) return [];
-  const branches = (when as readonly Json[]).slice(0, breadcrumbBranchesMax);
+  const branches = (when as readonly Json[]).slice(0, branchesMax);
   return branches.flatMap((branch, at) =>
     parseBranchFields(isJsonObject(branch) ? branch : {}).unsent.map(({ path, reason, words }) => {
       const field = `enginedata.when[${at}].${path}`;

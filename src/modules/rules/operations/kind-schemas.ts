@@ -2,7 +2,7 @@ import type { JsonObject } from '../../../core/values/json/json.ts';
 import { balances } from '../../proxy/balance.ts';
 import { fetchRetriesMax, fetchSourcesMax, sourceWeightMax } from '../../../core/values/limits.ts';
 import type { RuleKind } from '../rule.ts';
-import { breadcrumbBranchesMax } from '../../breadcrumbs/limits.ts';
+import { branchesMax } from '../../../core/pipeline/conditions/when.ts';
 
 const texts = { type: 'array', maxItems: 64, items: { type: 'string' } } as const;
 const sourceText = { type: 'string', maxLength: 4096 } as const;
@@ -162,7 +162,7 @@ export const kindSchemas: Readonly<Partial<Record<RuleKind, JsonObject>>> = {
       },
       when: {
         type: 'array',
-        maxItems: breadcrumbBranchesMax,
+        maxItems: branchesMax,
         description:
           'branches; the first one whose conditions (if) all hold replaces the above, and may ' +
           'add header fields and cookies of its own (headers, cookies)',

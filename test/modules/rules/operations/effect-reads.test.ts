@@ -23,7 +23,7 @@ function storeOf(read: string[]): Parts['store'] {
       read.push(id);
       const enginedata = { target: '/there' };
       const rule = { id, origin: '*', path: id, kind: 'resolve', enginedata } as const;
-      return { rule, seq: 1, insertedSeq: 1 } as unknown as StoredRule;
+      return { rule, seq: 1, insertedSeq: 1 };
     },
   };
   return { of: <R>() => reads as R };
