@@ -33,7 +33,6 @@ import {
   socketFrameBytesMax,
 } from '../../src/core/operations/limits.ts';
 import { reservedDescriptors } from '../../src/core/server/h1/connection-limiter.ts';
-import { pipelinedRequestsMax } from '../../src/core/server/h1/connection.ts';
 import { tlsHandshakeTimeoutMs } from '../../src/core/server/h1/timeouts.ts';
 import { http2ConcurrentStreamsMax } from '../../src/core/server/h2/connection.ts';
 import {
@@ -118,7 +117,6 @@ const figures: Readonly<Record<LimitName, readonly string[]>> = {
     size(unreadWithoutKeyBytesMax),
     size(unreadPerAddressBytesMax),
   ],
-  pipelined: [count(pipelinedRequestsMax)],
   fetches: [
     count(outboundConnectionsMax),
     count(http2RequestsMax),

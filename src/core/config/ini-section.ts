@@ -64,7 +64,7 @@ export interface IniSection<K extends Keys = Keys> {
   warnings?(config: Config): readonly string[];
   /** Whether keys with `restart` need one; by default, they do. */
   isFixed?(before: Config, after: Config): boolean;
-  /** The changes that need a restart besides those of its keys, as `[section] key`. */
+  /** The changes that need a restart, if its keys do not say so, as `[section] key`. */
   restartNeeded?(before: Config, after: Config): readonly string[];
   /** What is in use at its place after a reload, if its keys do not decide it. */
   afterReload?(before: Config, after: Config): object;
@@ -174,13 +174,17 @@ export function keysOf(parts: readonly IniSection[]): Keys {
   return Object.fromEntries(parts.flatMap(({ keys }) => Object.entries(keys)));
 }
 
-/** The kinds of section in their order. */
+/** The kinds of section in their order. Throws if two sections have one key of one header. */
 export function sectionKinds(sections: readonly IniSection[]): readonly SectionKind[] {
   const byHeader = Map.groupBy(sections, ({ header }) => header);
   return [...byHeader].flatMap(([header, parts]) => {
     const [owner] = parts;
     if (owner === undefined) return [];
     const keys = keysOf(parts);
+    const all = parts.flatMap((part) => Object.keys(part.keys));
+    const twice = all.find((name, at) => all.indexOf(name) !== at);
+    if (twice !== undefined)
+      throw new TypeError(`two sections have the key ${twice} of [${header}]`);
     const [, prefix = header, tail] = /^([^.]+)\.<\w+>(?:\.(.*))?$/.exec(header) ?? [];
     return [{ header, owner, parts, keys, isNamed: header.includes('<'), prefix, tail }];
   });

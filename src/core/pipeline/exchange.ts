@@ -1,5 +1,4 @@
 import type { IncomingMessage } from 'node:http';
-import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import type { CacheOutcome, FieldList, Reply } from '../http/reply.ts';
 import type { HttpVersion } from '../http/request.ts';
@@ -43,8 +42,6 @@ export interface Arrived {
 export interface UpgradeRequest extends Arrived {
   /** The connection, or the stream; with content, a stream over the connection. */
   readonly socket: Duplex;
-  /** The connection of HTTP/1.1, whose earlier answers come first; undefined for a stream. */
-  readonly connection?: Socket;
   /** The content; undefined for a request that announces none. */
   readonly body: RequestBody | undefined;
   /** Why the protocol cannot be opened, whatever the path; undefined for any other request. */

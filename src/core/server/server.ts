@@ -155,7 +155,6 @@ class HttpServer implements Server {
     this.#handler = new RequestHandler({ ...this.#parts, requestLog, isLast });
     this.#upgrades = new UpgradeHandler({
       handler: this.#handler,
-      connections: this.#connections,
       sockets: this.#sockets,
       tunnels: this.#tunnels,
       now: parts.now,
@@ -175,15 +174,7 @@ class HttpServer implements Server {
       this.#upgrades.handle(request);
     };
     const handlers: Http1Handlers = {
-      answer: (exchange) => {
-        const turn = this.#connections.turn(exchange);
-        if (turn === true) handle(exchange);
-        else if (turn !== false) {
-          void turn.then((isOpen) => {
-            if (isOpen) handle(exchange);
-          });
-        }
-      },
+      answer: handle,
       switches: (head, peer) => switchesProtocol(head, peer, this.#parts.serving()),
       upgrade,
     };

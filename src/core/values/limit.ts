@@ -21,7 +21,6 @@ export const limitMessages = {
   unread_answer: 'a client did not read its answer',
   slow_answer: 'a client read its answer too slowly',
   unread_answers: 'unread answers held too many bytes: some requests were refused',
-  pipelined: 'a client sent too many requests before it read the answers',
   fetches: 'one address had too many requests in progress at other servers',
   ranges: 'a request had too many ranges: the whole page was sent',
   http2_resets: 'an HTTP/2 client reset too many requests',

@@ -1,3 +1,4 @@
+import { whenReady } from '../../core/values/when-ready.ts';
 import type { AccessConfig, DiskMount } from '../../core/config/config.ts';
 import { prefersHtml } from '../../core/http/representation/negotiation.ts';
 import { noBody, type FieldList, type Reply } from '../../core/http/reply.ts';
@@ -114,7 +115,7 @@ export function createAccessGuard(
     const asked = { ...request, visitor: client.visitor, fields: client.fields };
     const admission = admitBy(matching, asked, false);
     const described = (one: Admission): Admission => ('reply' in one ? one : { fields });
-    return admission instanceof Promise ? admission.then(described) : described(admission);
+    return whenReady(admission, described);
   };
   const byName = new Map(prepared.map((rule) => [rule.name, rule]));
   return {
@@ -212,7 +213,7 @@ function admitBy(
   };
   // A failure of a later rule has its own source.
   const outcome = satisfy(rule, request);
-  return outcome instanceof Promise ? outcome.then(next) : next(outcome);
+  return whenReady(outcome, next);
 }
 
 /**
@@ -250,7 +251,7 @@ function decide(rule: Rule, request: AccessRequest): Outcome | Promise<Outcome> 
     };
     const fields = so.isMet ? so.fields : undefined;
     const outcome = condition.check(fields === undefined ? request : { ...request, fields });
-    return outcome instanceof Promise ? outcome.then(after) : after(outcome);
+    return whenReady(outcome, after);
   };
   const hasNone = conditions.length === 0;
   return from(0, mode === 'all' || hasNone ? { isMet: true } : { isMet: false });
@@ -270,7 +271,7 @@ function withoutUnused(
     return withoutUnused({ ...outcome, ...taken }, others, request);
   };
   const kept = unused.without?.(fields) ?? fields;
-  return kept instanceof Promise ? kept.then(next) : next(kept);
+  return whenReady(kept, next);
 }
 
 /** Of two reasons, the one that helps the client further: an answer, then a challenge. */

@@ -1,3 +1,4 @@
+import { whenReady } from '../../core/values/when-ready.ts';
 import type { AccessConfig } from '../../core/config/config.ts';
 import type { FieldList, Reply } from '../../core/http/reply.ts';
 import { type Fields, isRead } from '../../core/http/request.ts';
@@ -282,8 +283,7 @@ function ofPassword(
     const sent = basicCredentials(authorization);
     if (sent === undefined) return wrong;
     const isRight = passwords.isRight(sent, users.hashes(), visitor.address);
-    if (!(isRight instanceof Promise)) return isRight ? right(fields, authorization) : wrong;
-    return isRight.then((found) => (found ? right(fields, authorization) : wrong));
+    return whenReady(isRight, (found) => (found ? right(fields, authorization) : wrong));
   };
   return {
     key: 'password_file',

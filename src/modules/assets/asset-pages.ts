@@ -1,3 +1,4 @@
+import { whenReady } from '../../core/values/when-ready.ts';
 import { createHash, hash } from 'node:crypto';
 import { closeSync } from 'node:fs';
 import { LRUCache } from 'lru-cache';
@@ -131,10 +132,7 @@ function withGuards(
   return (asset, view, request) => {
     const shown = representationOf(asset, view);
     const { guards } = shown;
-    const reply = respond(asset, shown, request);
-    return reply instanceof Promise
-      ? reply.then((one) => ({ ...one, guards }))
-      : { ...reply, guards };
+    return whenReady(respond(asset, shown, request), (reply) => ({ ...reply, guards }));
   };
 }
 

@@ -4,7 +4,7 @@ import { Failure } from '../../core/values/failure.ts';
 import { type JsonObject, sameJson } from '../../core/values/json/json.ts';
 import type { StoredRow } from '../tables/row.ts';
 import type { TableDefinition } from '../tables/table.ts';
-import { assetNameBytesMax } from './limits.ts';
+import { assetNameBytesMax } from '../rules/asset-name.ts';
 import { storedTables } from '../tables/log/family.ts';
 import type { TableReads } from '../tables/log/reads.ts';
 
@@ -96,17 +96,6 @@ export function assetFields({ name, sha256, bytes, contenttype }: Asset): JsonOb
 /** Whether a text is a SHA-256 in lower-case hex, as the files are named. */
 export function isDigest(text: string): boolean {
   return /^[0-9a-f]{64}$/.test(text);
-}
-
-/**
- * Whether a text can be the name of an asset: segments that do not begin with a dot, and an
- * extension at the end, which tells it from the name of an operation.
- */
-export function isAssetName(name: string): boolean {
-  if (Buffer.byteLength(name) > assetNameBytesMax || !name.isWellFormed()) return false;
-  // oxlint-disable-next-line no-control-regex -- control characters are what it refuses
-  if (/[\0-\x1f\x7f\\]/.test(name) || !/\.[A-Za-z0-9]{1,16}$/.test(name)) return false;
-  return name.split('/').every((segment) => segment !== '' && !segment.startsWith('.'));
 }
 
 /**

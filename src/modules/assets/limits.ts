@@ -1,8 +1,5 @@
 const HOUR_MS = 3_600_000;
 
-/** The name of an asset, in bytes of UTF-8. */
-export const assetNameBytesMax = 255;
-
 /** How long the server keeps the beginning of an interrupted upload. */
 export const interruptedUploadMs = 24 * HOUR_MS;
 

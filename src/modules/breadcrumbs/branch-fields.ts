@@ -1,3 +1,4 @@
+import { whenReady } from '../../core/values/when-ready.ts';
 import { cookieName } from '../../core/config/headers.ts';
 import { customHeadersMax } from '../../core/config/limits.ts';
 import type { TemplateRequest } from '../../core/http/field-template.ts';
@@ -209,8 +210,7 @@ export function withBranchFields(
   const isSecure = request.origin.startsWith('https:');
   return branches.reduce((answer, { lines, secureLines }) => {
     const changes = changesOf(isSecure ? secureLines : lines);
-    if (!(answer instanceof Promise)) return applyChanges(answer, request, changes);
-    return answer.then((one) => applyChanges(one, request, changes));
+    return whenReady(answer, (one) => applyChanges(one, request, changes));
   }, reply);
 }
 

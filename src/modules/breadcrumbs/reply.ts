@@ -1,3 +1,4 @@
+import { whenReady } from '../../core/values/when-ready.ts';
 import { escapeHtml, pageFields } from '../../core/http/content/page.ts';
 import type { TemplateRequest } from '../../core/http/field-template.ts';
 import {
@@ -30,10 +31,10 @@ export function visitReply(
   const shown = prefersJson(visit.fields) ? shownHeaders(resolved, visit) : undefined;
   const reply = (headers: RuleHeaders | undefined): Reply | Promise<Reply> =>
     withFields(resolved, breadcrumbReply({ ...resolved, headers }, visit), visit);
-  const made = shown instanceof Promise ? shown.then(reply) : reply(shown);
+  const made = whenReady(shown, reply);
   // The next visitor may meet other conditions, whatever the ini file says of caches.
   if (!resolved.hops.some(({ breadcrumb }) => breadcrumb.when.length > 0)) return made;
-  return made instanceof Promise ? made.then(forOneVisitor) : forOneVisitor(made);
+  return whenReady(made, forOneVisitor);
 }
 
 /** Keeps the answer of one visitor out of caches, unless its rule says otherwise. */
@@ -66,7 +67,7 @@ export function keyData(
   const shown = shownHeaders(resolved, requestOfKey(visit));
   const data = (headers: RuleHeaders | undefined): Resolution =>
     resolutionData({ ...resolved, headers });
-  return shown instanceof Promise ? shown.then(data) : data(shown);
+  return whenReady(shown, data);
 }
 
 /** A visit of link.htm, or of get_resolve. */
@@ -107,7 +108,7 @@ function shownHeaders(
 ): RuleHeaders | undefined | Promise<RuleHeaders | undefined> {
   const bare = { status: resolved.status, fields: [], body: noBody, source: '' };
   const made = withFields(resolved, bare, visit);
-  return made instanceof Promise ? made.then(headersOf) : headersOf(made);
+  return whenReady(made, headersOf);
 }
 
 function headersOf({ fields }: Pick<Reply, 'fields'>): RuleHeaders | undefined {

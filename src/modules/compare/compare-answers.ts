@@ -5,13 +5,12 @@ import { type Reply, discard, replyField, statusOf } from '../../core/http/reply
 import type { RequestTarget } from '../../core/http/request.ts';
 import type { Reads } from '../../core/log/store.ts';
 import type { Call } from '../../core/operations/operation.ts';
-import type { SiteAccess } from '../rules/site-access.ts';
 import { Failure, failureFrom } from '../../core/values/failure.ts';
 import { type Json, sameJson } from '../../core/values/json/json.ts';
 import type { Caller } from '../../core/values/key.ts';
 import type { BranchOutcome } from '../breadcrumbs/branches.ts';
 import { keyReply } from '../breadcrumbs/reply.ts';
-import type { RowReader } from '../rendering/rendered-pages.ts';
+import type { RowReader, SiteAccess } from '../rules/site-access.ts';
 import { isSourceInside, rulesInside } from '../rules/bounds/rules.ts';
 import { clientOf } from '../rules/operations/page-lookup.ts';
 import type { Previewed } from '../rules/operations/preview.ts';

@@ -6,14 +6,13 @@ import { visitDaysMax } from '../../core/operations/limits.ts';
 import { type Call, defineOperation } from '../../core/operations/operation.ts';
 import { parseOrigin } from '../../core/operations/place.ts';
 import { turnsOf } from '../../core/operations/turns.ts';
-import type { SiteAccess } from '../rules/site-access.ts';
 import type { StaticInput, StaticOutput } from '../../core/values/json/static.ts';
 import { openDraftSeen } from '../drafts/bounds.ts';
 import type { SiteDraft } from '../drafts/draft.ts';
 import { digestProperty, draftProperty } from '../drafts/operations/drafts.ts';
 import { comparedDaysDefault } from '../drafts/operations/limits.ts';
 import { digestInTurns } from '../drafts/operations/publish-plan.ts';
-import type { RowReader } from '../rendering/rendered-pages.ts';
+import type { RowReader, SiteAccess } from '../rules/site-access.ts';
 import { previewFor, previewProperties, previewTimeMs } from '../rules/operations/preview.ts';
 import {
   type Asker,

@@ -4,12 +4,11 @@ import { fileURLToPath } from 'node:url';
 import {
   type PageValues,
   type PublicFile,
+  type PublicFileReplies,
   escapeHtml,
   genericPage,
   publicFile,
 } from '../../core/http/content/page.ts';
-import type { FieldList, Reply } from '../../core/http/reply.ts';
-import type { ContentRequest } from '../../core/http/request.ts';
 import { knownEventTypes } from '../../core/log/events/event-types.ts';
 import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
 
@@ -106,16 +105,6 @@ function eventTypeList(): string {
     return `<div>${term}<dd>${escapeHtml(summary)}</dd></div>`;
   });
   return entries.join('\n');
-}
-
-/** Replies with Waymark's own files from memory. */
-export interface PublicFileReplies {
-  /** The reply with a file. The fields and source of a file must be the same each time. */
-  respond(
-    file: PublicFile,
-    described: { readonly fields: FieldList; readonly source: string },
-    request: Pick<ContentRequest, 'method' | 'fields'>,
-  ): Reply;
 }
 
 /** Creates the replies; the compressed forms of a file live as long as the file itself. */

@@ -1,3 +1,4 @@
+import { whenReady } from '../../core/values/when-ready.ts';
 import { coversOrigin } from '../../core/values/network/origin-pattern.ts';
 import {
   type TemplateRequest,
@@ -86,9 +87,7 @@ function applyKept(
 ): Reply | Promise<Reply> {
   const changed = applyChanges(reply, request, changes);
   if (reply.isPrivate !== true) return changed;
-  return changed instanceof Promise
-    ? changed.then((one) => stillPrivate(one, reply))
-    : stillPrivate(changed, reply);
+  return whenReady(changed, (one) => stillPrivate(one, reply));
 }
 
 function stillPrivate(changed: Reply, before: Reply): Reply {

@@ -1,3 +1,4 @@
+import { whenReady } from '../../core/values/when-ready.ts';
 import { hash } from 'node:crypto';
 import type { RateConfig } from '../../core/config/config.ts';
 import type { RatedRequest, Rates } from '../../core/fair/rates.ts';
@@ -78,8 +79,7 @@ function countAll(
     return next();
   };
   const ask = (): void | Promise<void> => {
-    const taken = take(rate, bucketOf(rate, request), parts);
-    return taken instanceof Promise ? taken.then(decide) : decide(taken);
+    return whenReady(take(rate, bucketOf(rate, request), parts), decide);
   };
   const wait = rate.by === 'user' ? request.visitor().prepare(needsUser) : undefined;
   return wait === undefined ? ask() : wait.then(ask);

@@ -9,7 +9,7 @@ import type { ClientAddress } from '../../core/values/network/peer.ts';
 import { KIB } from '../../core/values/units.ts';
 import { accessTo } from '../tables/rows/access.ts';
 import { rowTable } from '../tables/rows/compiled-tables.ts';
-import type { RowReader } from './rendered-pages.ts';
+import type { RowReader } from '../rules/site-access.ts';
 import { storedTables } from '../tables/log/family.ts';
 
 /**

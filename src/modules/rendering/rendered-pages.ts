@@ -15,6 +15,7 @@ import { MIB } from '../../core/values/units.ts';
 import { chooseRenderBranch, renderWhenOf } from '../breadcrumbs/branches.ts';
 import type { CompressiblePage, PageCompressor } from '../compression/page-compressor.ts';
 import type { FoundRule, Rule, StoredRule } from '../rules/rule.ts';
+import type { RowReader } from '../rules/site-access.ts';
 import { type PageText, readPageText } from './page-text.ts';
 import type { SharedRendering } from './shared-rendering.ts';
 import { type TemplateAnswer, TemplateError, type TemplateThreads } from './template-threads.ts';
@@ -42,16 +43,6 @@ export interface RenderedPages {
     },
   ): Promise<Reply>;
   memory(): CacheUse;
-}
-
-/** Reads the rows that templates show, with the access of a visitor. */
-export interface RowReader {
-  /** Whether signed-in users may get other rows of some tables. */
-  variesByUser(tables: readonly string[]): boolean;
-  /** A text that changes with each change of rows in some tables, or of the tables. */
-  version(tables: readonly string[]): string;
-  /** One row, or a list of rows: the answer of record.get to an input; rejects as that does. */
-  get(input: JsonObject, request: ContentRequest): Promise<JsonObject>;
 }
 
 /** Whether the server may render the pages of a rule. */

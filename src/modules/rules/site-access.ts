@@ -1,14 +1,24 @@
-import type { Fields } from '../../core/http/request.ts';
+import type { ContentRequest, Fields } from '../../core/http/request.ts';
+import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Pipeline } from '../../core/pipeline/pipeline.ts';
 import type { PlaceAccess } from '../../core/pipeline/place-access.ts';
 import type { ErrorPages, PageRequest } from '../../core/pipeline/source.ts';
 import type { CanonicalPath } from '../../core/values/path.ts';
 import type { BreadcrumbVisits } from '../breadcrumbs/key-visits.ts';
 import type { Disk } from '../files/disk.ts';
-import type { RowReader } from '../rendering/rendered-pages.ts';
 import type { CandidateReads } from './matcher.ts';
 import type { FoundRule } from './rule.ts';
 import type { PastRules } from './log/reads.ts';
+
+/** Reads the rows that templates show, with the access of a visitor. */
+export interface RowReader {
+  /** Whether signed-in users may get other rows of some tables. */
+  variesByUser(tables: readonly string[]): boolean;
+  /** A text that changes with each change of rows in some tables, or of the tables. */
+  version(tables: readonly string[]): string;
+  /** One row, or a list of rows: the answer of record.get to an input; rejects as that does. */
+  get(input: JsonObject, request: ContentRequest): Promise<JsonObject>;
+}
 
 /** The site as operations read it: the steps that answer visitors, and what these answer from. */
 export interface SiteAccess

@@ -6,7 +6,6 @@ import { type TestContext, suite, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { rangesMax } from '../../../src/core/http/representation/ranges.ts';
-import { pipelinedRequestsMax } from '../../../src/core/server/h1/connection.ts';
 import { socketPingsMax } from '../../../src/core/server/websocket/session.ts';
 import { socketFragmentsMax } from '../../../src/core/server/websocket/socket.ts';
 import type { LimitName } from '../../../src/core/values/limit.ts';
@@ -100,12 +99,6 @@ const attacks: Readonly<Partial<Record<LimitName, Attack>>> = {
     await Promise.all(
       ['Transfer-Encoding: chunked', 'Content-Length: 9007199254740991'].map(flood),
     );
-  },
-  pipelined: async (t, site) => {
-    const socket = await openSocket(t, site.port);
-    socket.pause();
-    socket.write(`GET /big.bin HTTP/1.1\r\n${host}\r\n`.repeat(pipelinedRequestsMax * 2));
-    await new Promise((resolve) => socket.once('close', resolve).resume());
   },
   websocket_frames: async (t, site) => {
     const text = '{"a":"svc1.userinterface.get"}';

@@ -20,7 +20,7 @@ import { configuredProxies } from '../../../modules/proxy/configured-proxies.ts'
 import type { SourceDiallers } from '../../../modules/proxy/source-diallers.ts';
 import { configuredRedirects, mountRedirects } from '../../../modules/redirects/redirect-lists.ts';
 import { createRewriter } from '../../../modules/redirects/rewrite-step.ts';
-import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
+import type { RowReader } from '../../../modules/rules/site-access.ts';
 import { createGenericPages } from '../../../modules/rules/pages/generic-pages.ts';
 import type { AppContext, ContentContext } from './context.ts';
 import { type SourceAccess, composeFetch } from './transport.ts';

@@ -34,7 +34,7 @@ import { passedTool } from '../../../modules/nodes/passed-tool.ts';
 import { readSeries } from '../../../modules/status/series-recorder.ts';
 import { createFetcher, withOwnFields, withUsers } from '../../../modules/proxy/fetcher.ts';
 import { withCompression } from '../../../modules/proxy/response-compression.ts';
-import type { RowReader } from '../../../modules/rendering/rendered-pages.ts';
+import type { RowReader } from '../../../modules/rules/site-access.ts';
 import { notFoundPage } from '../../../core/pipeline/failures.ts';
 import type { SiteParts } from './site.ts';
 import { eventInsert, rowInsert } from '../../../modules/nodes/log/outbox.ts';

@@ -18,11 +18,7 @@ import type { Fetcher } from '../../../modules/proxy/fetcher.ts';
 import type { MountRedirects, RedirectsOfSite } from '../../../modules/redirects/redirect-lists.ts';
 import { redirectSteps } from '../../../modules/redirects/redirect-step.ts';
 import { type Rewriter, rewriteStep } from '../../../modules/redirects/rewrite-step.ts';
-import {
-  type RenderedPages,
-  type RowReader,
-  mayRender,
-} from '../../../modules/rendering/rendered-pages.ts';
+import { type RenderedPages, mayRender } from '../../../modules/rendering/rendered-pages.ts';
 import { withConfiguredRules } from '../../../modules/rules/configured-rules.ts';
 import { findRule } from '../../../modules/rules/find.ts';
 import { freshnessStep } from '../../../modules/rules/pages/freshness-step.ts';
@@ -31,7 +27,7 @@ import { contentKind, genericKind } from '../../../modules/rules/pages/page-kind
 import { storedStep } from '../../../modules/rules/pages/stored-step.ts';
 import type { StoredPages } from '../../../modules/rules/pages/stored-pages.ts';
 import { type Rule, proxyName } from '../../../modules/rules/rule.ts';
-import type { SiteAccess } from '../../../modules/rules/site-access.ts';
+import type { RowReader, SiteAccess } from '../../../modules/rules/site-access.ts';
 import { type RuleReader, rulesAtTime } from '../../../modules/rules/valid-rules.ts';
 
 /** The parts of a site. */

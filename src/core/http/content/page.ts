@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
-import type { FieldList } from '../reply.ts';
+import type { FieldList, Reply } from '../reply.ts';
+import type { ContentRequest } from '../request.ts';
 
 const entities: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -97,4 +98,14 @@ small { display: block; margin-top: 1.4rem; color: var(--soft); font-size: .875r
 </main>
 </html>
 `;
+}
+
+/** Replies with Waymark's own files from memory. */
+export interface PublicFileReplies {
+  /** The reply with a file. The fields and source of a file must be the same each time. */
+  respond(
+    file: PublicFile,
+    described: { readonly fields: FieldList; readonly source: string },
+    request: Pick<ContentRequest, 'method' | 'fields'>,
+  ): Reply;
 }

@@ -1,6 +1,5 @@
 import { LRUCache } from 'lru-cache';
-import type { PublicFileReplies } from '../../../modules/console/public-files.ts';
-import { type PublicFile, pageFields } from '../../http/content/page.ts';
+import { type PublicFile, type PublicFileReplies, pageFields } from '../../http/content/page.ts';
 import type { FieldList, Reply } from '../../http/reply.ts';
 import type { ContentRequest } from '../../http/request.ts';
 import { type CacheUse, cacheUse } from '../../report/memory-use.ts';

@@ -16,15 +16,12 @@ import { ConnectionBody } from './connection-body.ts';
 import { type ExchangeParts, Http1Exchange } from './http1-exchange.ts';
 import { upgradeOf } from './upgrade.ts';
 
-/** Requests that a client may send before it has read the answers to earlier ones. */
-export const pipelinedRequestsMax = 100;
-
 /** The part that reads the bytes of a connection: HTTP, another protocol, or none. */
 type Reader = 'http' | 'other' | 'none';
 
 /** Who answers the requests of connections. */
 export interface Http1Handlers {
-  /** Answers a request, in its turn. */
+  /** Answers a request; the next one comes when its answer is sent. */
   readonly answer: (exchange: Http1Exchange) => void;
   /** Whether to act on a CONNECT, or on the Upgrade of a request. */
   readonly switches: (head: ReadHead, peer: Peer) => boolean;
@@ -49,14 +46,10 @@ export class Connection implements RequestEvents {
   readonly peer: Peer;
   /** The newest request. */
   newest: Http1Exchange | undefined;
-  /** The request that is answered now, or was answered last. */
-  current: Http1Exchange | undefined;
   reader: Reader = 'http';
   readonly #parts: ConnectionParts;
   readonly #requests: RequestReader;
   #exchangeParts: ExchangeParts | undefined;
-  /** Resolvers of requests that wait for the response to the request before them. */
-  #waiting: Set<(isOpen: boolean) => void> | undefined;
   /** Since when a head is to come: from the start of the connection, or its own first byte. */
   #headSinceMs: number | undefined = performance.now();
   /** The content of the newest request; undefined for one without. */
@@ -100,46 +93,14 @@ export class Connection implements RequestEvents {
 
   /** Whether all requests that have arrived are answered. */
   get isIdle(): boolean {
-    return this.reader === 'http' && this.#requests.isBetweenMessages && !this.isUnfinished;
+    const isRead = this.socket.readableLength === 0 && this.#requests.isBetweenMessages;
+    return this.reader === 'http' && isRead && !this.isUnfinished;
   }
 
   /** Whether bytes wait for the client to read. */
   get isUnread(): boolean {
     const { destroyed, writableLength } = this.socket;
     return this.reader !== 'other' && !destroyed && writableLength > 0;
-  }
-
-  /**
-   * Returns whether a request is to be answered now, or a promise of it. `too_many` if the client
-   * has sent too many requests ahead; false if this one gets no answer.
-   */
-  turn(exchange: Http1Exchange): boolean | Promise<boolean> | 'too_many' {
-    if (this.socket.destroyed) return false;
-    const before = this.newest;
-    this.newest = exchange;
-    if (!exchange.hasArrived) this.#contentSinceMs = performance.now();
-    // While no request waits, answers get no listener for their end.
-    if (before?.isSent !== false) return this.#isNext(before, exchange);
-    const waiting = (this.#waiting ??= new Set());
-    if (waiting.size + 2 > pipelinedRequestsMax) return 'too_many';
-    return new Promise((resolve) => {
-      waiting.add(resolve);
-      before.onClose(() => {
-        waiting.delete(resolve);
-        resolve(this.#isNext(before, exchange));
-      });
-    });
-  }
-
-  /** Whether another answer follows one: the last of a connection has no successor. */
-  #isNext(before: Http1Exchange | undefined, exchange: Http1Exchange): boolean {
-    if (this.socket.destroyed) return false;
-    if (before?.shouldKeepAlive === false) {
-      this.reader = 'none';
-      return false;
-    }
-    this.current = exchange;
-    return true;
   }
 
   /** Whether the head of a request takes too long, at a time in milliseconds. */
@@ -215,9 +176,7 @@ export class Connection implements RequestEvents {
 
   /** To be called when the connection has closed. */
   close(): void {
-    for (const resolve of this.#waiting ?? []) resolve(false);
     this.#body?.connectionClosed();
-    this.current?.closed();
     this.newest?.closed();
   }
 
@@ -228,8 +187,14 @@ export class Connection implements RequestEvents {
     const requests = this.#requests;
     let at = 0;
     while (at < chunk.length && this.reader === 'http') {
-      // Behind the last request, all bytes are ignored (RFC 9112 §9.6).
-      if (requests.isBetweenMessages && this.newest?.shouldKeepAlive === false) return;
+      if (requests.isBetweenMessages) {
+        // Behind the last request, all bytes are ignored (RFC 9112 §9.6).
+        if (this.newest?.shouldKeepAlive === false) return;
+        if (this.unfinished !== undefined || this.socket.writableNeedDrain) {
+          this.#readLater(chunk.subarray(at));
+          return;
+        }
+      }
       at = requests.read(chunk, at);
       if (this.#switching !== undefined && this.#body?.complete !== false) {
         this.#switch(this.#switching, chunk.subarray(at));
@@ -244,6 +209,20 @@ export class Connection implements RequestEvents {
       this.#headSinceMs = performance.now();
     }
   };
+
+  /**
+   * Reads the next request when the one before is answered and its client has read the answers:
+   * requests and answers would fill the memory.
+   */
+  #readLater(rest: Buffer): void {
+    const { socket, unfinished } = this;
+    socket.pause().unshift(rest);
+    const goOn = (): void => {
+      if (this.reader === 'http') socket.resume();
+    };
+    if (unfinished === undefined) socket.once('drain', goOn);
+    else unfinished.onClose(goOn);
+  }
 
   /** The client has closed its side. */
   readonly #end = (): void => {
@@ -269,6 +248,8 @@ export class Connection implements RequestEvents {
     const body = this.#contentOf(head);
     this.#body = body;
     const exchange = new Http1Exchange((this.#exchangeParts ??= this.#partsOf()), head, body);
+    this.newest = exchange;
+    if (body !== undefined) this.#contentSinceMs = performance.now();
     answer(exchange);
   }
 

@@ -100,7 +100,7 @@ export class Connections {
     // An answer of this turn of the event loop has not reached the client yet.
     while (socket.writableCorked > 0) socket.uncork();
     // The client is the silent side if bytes wait for it, or if no request is open.
-    const isOurs = this.unfinished(socket) !== undefined && socket.writableLength === 0;
+    const isOurs = this.#open.get(socket)?.unfinished !== undefined && socket.writableLength === 0;
     if (isOurs) {
       socket.setTimeout(stalledMs);
       return;
@@ -110,24 +110,8 @@ export class Connections {
   }
 
   /**
-   * Returns true if a request can be answered now, a promise while requests before it on its
-   * connection are open, and false if it gets no answer. A client that sends too many requests
-   * ahead loses its connection.
-   */
-  turn(exchange: Http1Exchange): boolean | Promise<boolean> {
-    const { socket } = exchange;
-    const connection = this.#open.get(socket);
-    if (connection === undefined) return false;
-    const turn = connection.turn(exchange);
-    if (turn !== 'too_many') return turn;
-    this.passed('pipelined', socket);
-    socket.destroy();
-    return false;
-  }
-
-  /**
-   * Refuses a malformed request, after all answers before it, and closes the connection: the start
-   * of the next request would be uncertain.
+   * Refuses a malformed request and closes the connection: the start of the next request would be
+   * uncertain.
    */
   refuse(socket: Duplex, failure: Failure): void {
     const connection = this.#open.get(socket);
@@ -147,11 +131,7 @@ export class Connections {
       setTimeout(() => socket.destroy(), lingerMs).unref();
       return;
     }
-    const answer = (): void => {
-      if (socket.writable) this.#parts.refuse(socket, failure, connection.head);
-    };
-    if (unfinished === undefined) answer();
-    else unfinished.onClose(answer);
+    if (socket.writable) this.#parts.refuse(socket, failure, connection.head);
   }
 
   /** Refuses plain HTTP on a TLS port, in the clear; Node closes the connection after that. */
@@ -170,23 +150,8 @@ export class Connections {
     this.#parts.passed(limit, peerOf(socket).address);
   }
 
-  /** Returns the newest request until its answer is written; undefined after that. */
-  unfinished(socket: Duplex): Http1Exchange | undefined {
-    return this.#open.get(socket)?.unfinished;
-  }
-
-  /** Returns the request that is answered now on a connection, or was answered last. */
-  current(socket: Duplex): Http1Exchange | undefined {
-    return this.#open.get(socket)?.current;
-  }
-
   get size(): number {
     return this.#open.size;
-  }
-
-  /** Whether a connection can have requests: over TLS, only after the handshake. */
-  isOpen(socket: Duplex): boolean {
-    return this.#open.has(socket);
   }
 
   /** The number of connections with an unwritten or unread response. */

@@ -9,7 +9,6 @@ import { Failure, stoppingFailure } from '../../values/failure.ts';
 import { servicePath } from '../../values/path.ts';
 import { KIB } from '../../values/units.ts';
 import type { Sockets } from '../websocket/socket.ts';
-import type { Connections } from './connections.ts';
 import type { Tunnels } from './tunnels.ts';
 import { openWebsocket } from './upgrade.ts';
 import { UpgradeExchange } from './upgrade-exchange.ts';
@@ -21,7 +20,6 @@ const refusedTunnelMs = 10_000;
 /** The parts of the port that the handler needs. */
 interface UpgradeParts {
   readonly handler: Pick<RequestHandler, 'start' | 'handleUpgrade'>;
-  readonly connections: Connections;
   readonly sockets: Sockets;
   readonly tunnels: Tunnels;
   /** Milliseconds since 1970. */
@@ -35,8 +33,8 @@ interface Upgrade extends UpgradeRequest {
 }
 
 /**
- * Answers requests with an Upgrade, and CONNECT, after all answers before them: with a websocket of
- * the operations, with the protocol of a source, or with a refusal.
+ * Answers requests with an Upgrade, and CONNECT: with a websocket of the operations, with the
+ * protocol of a source, or with a refusal.
  */
 export class UpgradeHandler {
   readonly #parts: UpgradeParts;
@@ -46,20 +44,8 @@ export class UpgradeHandler {
   }
 
   handle(request: UpgradeRequest): void {
-    const { socket, connection } = request;
     const upgrade = { ...request, start: this.#parts.handler.start(request) };
-    socket.on('error', () => socket.destroy());
-    const unfinished = connection && this.#parts.connections.unfinished(connection);
-    if (unfinished === undefined) {
-      this.#begin(upgrade);
-      return;
-    }
-    unfinished.onClose(() => {
-      this.#begin(upgrade);
-    });
-  }
-
-  #begin(upgrade: Upgrade): void {
+    request.socket.on('error', () => request.socket.destroy());
     const { handler, now } = this.#parts;
     const { socket, start } = upgrade;
     if (!socket.writable) {

@@ -28,7 +28,7 @@ export function upgradeOf(
     },
 ): UpgradeRequest {
   const handshake = { method: head.method, headers: joinedFields(head.fields) };
-  return { head, peer, socket, connection: socket, body, ahead, handshake };
+  return { head, peer, socket, body, ahead, handshake };
 }
 
 function joinedFields(fields: FieldList): Readonly<Record<string, string>> {

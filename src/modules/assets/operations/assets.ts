@@ -15,7 +15,7 @@ import { ruleKinds } from '../../rules/rule.ts';
 import type { StoredRow } from '../../tables/row.ts';
 import { type RowParts, rowFamily } from '../../tables/rows/row-family.ts';
 import { type Asset, assetOf, assetTable, hasAssetTable } from '../asset.ts';
-import { assetNameBytesMax } from '../limits.ts';
+import { assetNameBytesMax } from '../../rules/asset-name.ts';
 import { storedRules } from '../../rules/log/family.ts';
 import { storedTables } from '../../tables/log/family.ts';
 

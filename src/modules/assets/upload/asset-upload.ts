@@ -13,7 +13,8 @@ import type { JsonObject } from '../../../core/values/json/json.ts';
 import type { Caller } from '../../../core/values/key.ts';
 import type { ReceivedFile } from '../asset-files.ts';
 import { assetType } from '../asset-type.ts';
-import { type Asset, assetFields, assetTable, isAssetName, isDigest } from '../asset.ts';
+import { isAssetName } from '../../rules/asset-name.ts';
+import { type Asset, assetFields, assetTable, isDigest } from '../asset.ts';
 import {
   type AssetRequest,
   type ExpectedDigests,

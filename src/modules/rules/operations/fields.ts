@@ -19,7 +19,7 @@ import {
   storedMoment,
 } from '../../../core/values/time.ts';
 import { KIB, MIB } from '../../../core/values/units.ts';
-import { isAssetName } from '../../assets/asset.ts';
+import { isAssetName } from '../asset-name.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import { ruleHeaderRefusal, ruleHeadersBytesMax } from '../pages/rule-headers.ts';
 import { type RuleKind, isBreadcrumbKey, ruleKinds } from '../rule.ts';

@@ -1,5 +1,5 @@
 import { originsMax } from './fields.ts';
-import { assetNameBytesMax } from '../../assets/limits.ts';
+import { assetNameBytesMax } from '../asset-name.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import {
   breadcrumbKeyCharactersMax,

@@ -1,10 +1,13 @@
-import { type PublicFile, pageFields } from '../../../core/http/content/page.ts';
+import {
+  type PublicFile,
+  type PublicFileReplies,
+  pageFields,
+} from '../../../core/http/content/page.ts';
 import { type Reply, isEmptyStatus, noBody, withoutFields } from '../../../core/http/reply.ts';
 import type { ContentRequest, Fields } from '../../../core/http/request.ts';
 import { type Explanation, winnerName } from '../../../core/pipeline/explanation.ts';
 import type { ExpectedReply, PageRequest, ReplyOrPromise } from '../../../core/pipeline/source.ts';
 import { type CanonicalPath, canonicalPath, requestPathOf } from '../../../core/values/path.ts';
-import type { PublicFileReplies } from '../../console/public-files.ts';
 import type { FoundRule, Rule } from '../rule.ts';
 import { pageStatus } from './stored-pages.ts';
 

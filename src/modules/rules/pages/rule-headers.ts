@@ -1,3 +1,4 @@
+import { whenReady } from '../../../core/values/when-ready.ts';
 import { answerFieldName, fieldValue } from '../../../core/config/headers.ts';
 import {
   type TemplateRequest,
@@ -31,7 +32,7 @@ export function withRuleHeaders(
 ): ReplyOrPromise {
   if (headers === undefined) return reply;
   const change = (one: Reply | undefined) => one && withHeaders(headers, one, request);
-  return reply instanceof Promise ? reply.then(change) : change(reply);
+  return whenReady(reply, change);
 }
 
 /** A reply with the fields that the `headers` of a page rule change. */
@@ -50,9 +51,7 @@ export function withHeaders(
   const changed = applyChanges(reply, request, all);
   if (withNonce === undefined) return changed;
   const again = async (nonce: string) => applyChanges(await withNonce(nonce), request, all);
-  return changed instanceof Promise
-    ? changed.then((made) => ({ ...made, withNonce: again }))
-    : { ...changed, withNonce: again };
+  return whenReady(changed, (made) => ({ ...made, withNonce: again }));
 }
 
 /** Adds the names of the fields that a rule changes to what is known of its reply. */

@@ -19,7 +19,6 @@ export const limitsWithoutRow: Readonly<Partial<Record<LimitName, string>>> = {
   content_coding: request,
   input_structure: request,
   unread_content: connection,
-  pipelined: connection,
   ranges: request,
   http2_resets: connection,
   http2_pings: connection,

@@ -2,8 +2,10 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { suite, test, type TestContext } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { startSite, type TestSite } from '../../../harness.ts';
 import { AnswerReader } from '../../pipeline/answers.ts';
+import { serverSockets } from '../../pipeline/raw-connection.ts';
 
 const file = { files: { 'site/big.bin': Buffer.alloc(4 << 20, 'x'), 'site/dir/index.html': 'x' } };
 const ini = '[disk.site]\nroot = site\n';
@@ -58,14 +60,24 @@ suite('a connection', () => {
     );
   });
 
-  test('that pipelines too many requests is closed; other clients are not affected', async (t) => {
-    const site = await startSite(t, { ...file, ini });
+  test('takes no further requests while its client reads no answers', async (t) => {
+    const sockets = serverSockets(t);
+    const content = 'x'.repeat(10_000);
+    const site = await startSite(t, { rules: [{ path: '/page', kind: 'content', content }] });
+    const request = `GET /page HTTP/1.1\r\n${head}\r\n`;
+    const last = `GET /page HTTP/1.1\r\n${head}Connection: close\r\n\r\n`;
+    // From then on, the answer is prepared, and goes out in the turn in which a request is read.
+    await site.raw(last);
     const socket = await openSocket(t, site);
     socket.pause();
-    socket.write(`GET /big.bin HTTP/1.1\r\n${head}\r\n`.repeat(2_000));
-    socket.resume();
-    await gone(socket);
-    assert.equal((await fetch(`${site.url}/dir/`)).status, 200);
+    const count = 5_000;
+    socket.write(request.repeat(count - 1) + last);
+    const isHeld = (): boolean => sockets.some((served) => served.isPaused());
+    while (!isHeld()) await nextTurn();
+    const waiting = Math.max(...sockets.map(({ writableLength }) => writableLength));
+    assert.ok(waiting < 1 << 20, `${waiting} bytes wait`);
+    const answers = await readToEnd(socket.resume());
+    assert.equal(answers.split('HTTP/1.1 200 OK').length - 1, count);
   });
 
   test('refuses a malformed head after an Upgrade that is ignored', async (t) => {

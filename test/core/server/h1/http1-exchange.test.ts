@@ -30,15 +30,7 @@ async function startHolding(t: TestContext) {
     else server.emit('held', { socket: exchange.socket, exchange } satisfies Held);
   };
   const server = createHttpServer(connections, {
-    answer: (exchange) => {
-      const turn = connections.turn(exchange);
-      if (turn === true) answer(exchange);
-      else if (turn !== false) {
-        void turn.then((isOpen) => {
-          if (isOpen) answer(exchange);
-        });
-      }
-    },
+    answer,
     switches: () => false,
     upgrade: () => assert.fail('nothing is switched here'),
   });
