@@ -210,6 +210,9 @@ export const getRender = defineOperation({
 /** Bytes of all pages of an answer. */
 const renderBytesMax = 4 * MIB;
 
+/** Bytes of all pages that are made for an answer, with those that do not fit. */
+const renderTriedBytesMax = 2 * renderBytesMax;
+
 /** The data of one page, and who may share it. */
 interface RenderedPage {
   readonly data: object;
@@ -281,10 +284,12 @@ async function renderedEach(
 ): Promise<OperationResult> {
   const pages: PreparedJson[] = [];
   const rendered: RenderedPage[] = [];
-  let bytes = 0;
+  let [bytes, triedBytes] = [0, 0];
   for (const path of paths) {
-    const page = await orFailure(render(path));
+    const isSpent = triedBytes > renderTriedBytesMax;
+    const page = isSpent ? tooLarge() : await orFailure(render(path));
     const shown = page instanceof Failure ? undefined : preparedObject({ path, data: page.data });
+    triedBytes += shown?.bytes.length ?? 0;
     const failure = page instanceof Failure ? page : tooLarge();
     if (
       shown === undefined ||

@@ -169,6 +169,9 @@ suite('several pages in one call of get_render', () => {
     const alone = await render({ origin: site.url, path: '/e' });
     assert.equal(alone.data.enginedata.html, text);
     assert.deepEqual(answer.data.pages[3].data.enginedata.html, text);
+    const many = Array.from({ length: 20 }, () => '/a');
+    const again = await render({ origin: site.url, paths: [...many, '/small'] });
+    assert.equal(codes(again).at(-1), 'too_large', 'what comes after so many is no longer made');
   });
 
   test('are one answer for caches: with an ETag, and private if one of them is', async (t) => {
