@@ -7,6 +7,7 @@ import { possibleWinners, sortByPrecedence } from '../../src/modules/rules/match
 import { openStore } from '../../src/core/log/open.ts';
 import { visitOf } from './fill.ts';
 import { percentilesOf, type MatchTimes } from './matching.ts';
+import { storedRules } from '../../src/modules/rules/log/family.ts';
 
 const [folder = '', rulesText = ''] = process.argv.slice(2);
 const rules = Number(rulesText);
@@ -22,7 +23,7 @@ for (let done = 0; done < 2 * matches; done += 1) {
   const visit = visitOf(at % rules);
   const started = performance.now();
   const [winner] = sortByPrecedence(
-    possibleWinners(store, visit, () => true),
+    possibleWinners(store.of(storedRules), visit, () => true),
     {},
   );
   times.push((performance.now() - started) * 1000);

@@ -6,6 +6,7 @@ import { rowsCheckedAtOnce } from '../../src/modules/tables/operations/row-check
 import { openIn } from '../core/log/scratch.ts';
 import { openSocket, postOperation } from '../harness.ts';
 import { type Served, runWaymark, serverFolder, startServed } from '../process.ts';
+import { storedTables } from '../../src/modules/tables/log/family.ts';
 
 const table = 'products';
 const rowCount = 10_000;
@@ -80,7 +81,7 @@ async function movedRows(data: string): Promise<number> {
   const store = await openIn(data);
   try {
     let [moved, all] = [0, 0];
-    for (const { stored } of store.rowsAfter(table, '')) {
+    for (const { stored } of store.of(storedTables).rowsAfter(table, '')) {
       assert.ok(stored);
       const { id, table: _table, ...row } = stored.row;
       const number = Number((row.sku as string).slice(1));

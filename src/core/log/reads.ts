@@ -1,25 +1,9 @@
-import { type PastReads, createPastRules } from '../../modules/rules/log/past-rules.ts';
-import { rulesByPath } from '../../modules/rules/log/path-order.ts';
-import { createTreeReads } from '../../modules/rules/log/path-tree.ts';
-import { createRuleAccessReads } from '../../modules/rules/log/rule-access.ts';
-import {
-  findExact,
-  findWildcards,
-  hasSegmentWildcards,
-  hasWildcardOrigins,
-  roomFailure,
-} from '../../modules/rules/log/rule-index.ts';
-import { createRuleAssetReads, createRuleTimeReads } from '../../modules/rules/log/rule-lookups.ts';
-import { type StoredRule, foldRule } from '../../modules/rules/rule.ts';
-import { createRowReads } from '../../modules/tables/log/row-reads.ts';
-import { createTableReads } from '../../modules/tables/log/table-reads.ts';
 import type { ApiKey } from '../values/key.ts';
 import type { Change, Family, HistoryRow } from './change.ts';
 import { claimKey, unpackClaim } from './claims.ts';
 import type { Databases } from './databases.ts';
 import { historyKey, historyPrefix, keyOf, seqMax, storedJson } from './encoding.ts';
-import type { LogFamily, ReadFamily, Reads, RuleStep } from './store.ts';
-import { foldRows } from './write/fold.ts';
+import type { LogFamily, ReadFamily, Reads } from './store.ts';
 
 /**
  * Reads of the databases: inside a write transaction of this process its state, elsewhere the
@@ -31,13 +15,10 @@ export function createReads(
   families: readonly LogFamily[],
   inOrder: (rows: readonly Change[]) => readonly Change[] = (rows) => rows,
 ): Reads {
-  const { meta, log, mark, txn, rule, vk, key, keyhash } = databases;
+  const { meta, log, mark, txn, vk, key, keyhash } = databases;
 
   const change = (seq: number): Change | undefined => parsed(log.get(seq)) as Change | undefined;
   const keyById = createKeyRead(databases);
-  const ruleById = (id: string): StoredRule | undefined =>
-    parsed(rule.get(keyOf(id))) as StoredRule | undefined;
-
   const rows: Reads['rows'] = (family, id, upTo = seqMax) => {
     const seqs = historySeqs(databases, id, { from: 0, below: upTo + 1 });
     const found = seqs.flatMap((seq) => {
@@ -46,22 +27,7 @@ export function createReads(
     });
     return inOrder(found);
   };
-  const past: PastReads = {
-    ruleAt(id, seq) {
-      const current = ruleById(id);
-      if (current !== undefined && current.seq <= seq) return current;
-      return foldRows(rows('userinterface', id, seq), foldRule).stored;
-    },
-    rowByKeyAt: (...given) => rowReads.rowByKeyAt(...given),
-    historyBytes: (id) => historyBytes(databases, id),
-  };
-
-  const tables = createTableReads(databases, rows);
-  const rowReads = createRowReads(databases, { rows, ...tables, historyBytes: past.historyBytes });
-
   const reads: Reads = {
-    rule: ruleById,
-    ruleAt: (id, seq) => past.ruleAt(id, seq),
     rows,
     change,
     ...createRecordPlaces(databases),
@@ -71,11 +37,6 @@ export function createReads(
       return first === undefined || last === undefined ? undefined : { first, last };
     },
     seqAt: (timeMs) => seqAt(databases, timeMs),
-    recordsAfter: (after) => recordsAfter(databases, after),
-    recordsBefore: (before) => recordsBefore(databases, before),
-    rulesByPath: (range) => rulesByPath(databases, range),
-    at: (seq) => createPastRules(databases, past, seq),
-    ...createPlaceReads(databases),
     history: (family, id, page) => recordHistory(databases, change, { family, id, ...page }),
     vkClaim(name) {
       const value = vk.get(claimKey(name));
@@ -90,8 +51,6 @@ export function createReads(
       return id === undefined ? undefined : keyById(id);
     },
     keys: () => [...key.getRange()].map(({ value }) => storedJson(value) as ApiKey),
-    ...tables,
-    ...rowReads,
     seq: () => Number(meta.get('seq') ?? 0),
     families,
     projectionOf: projectionsOf(families),
@@ -99,6 +58,17 @@ export function createReads(
   };
   const opened = familyReads(databases, reads);
   return reads;
+}
+
+/** `Reads.of` in which some reads of one family are others. */
+export function withReads<R extends object>(
+  reads: Pick<Reads, 'of'>,
+  family: ReadFamily<R>,
+  changed: Partial<R>,
+): Reads['of'] {
+  const whole = { ...reads.of(family), ...changed };
+  return <O extends object>(asked: ReadFamily<O>): O =>
+    Object.is(asked, family) ? (whole as unknown as O) : reads.of(asked);
 }
 
 /** Opens the reads of each family once. */
@@ -160,30 +130,6 @@ function recordHistory(
   return found;
 }
 
-type PlaceReads = Pick<
-  Reads,
-  'exactRules' | 'wildcardRules' | 'hasSegmentWildcards' | 'hasWildcardOrigins' | 'roomFailure'
-> &
-  ReturnType<typeof createTreeReads> &
-  ReturnType<typeof createRuleTimeReads> &
-  ReturnType<typeof createRuleAssetReads> &
-  ReturnType<typeof createRuleAccessReads>;
-
-/** The reads of the rules of a place, of the tree of places, of their times, assets and access. */
-function createPlaceReads(databases: Databases): PlaceReads {
-  return {
-    exactRules: (origin, path) => findExact(databases, origin, path),
-    wildcardRules: (origin, path, known) => findWildcards(databases, { origin, path }, known),
-    hasSegmentWildcards: () => hasSegmentWildcards(databases),
-    hasWildcardOrigins: () => hasWildcardOrigins(databases),
-    ...createTreeReads(databases),
-    ...createRuleTimeReads(databases),
-    ...createRuleAssetReads(databases),
-    ...createRuleAccessReads(databases),
-    roomFailure: (place, planned) => roomFailure(databases, place, planned),
-  };
-}
-
 function parsed(text: string | undefined): unknown {
   return text === undefined ? undefined : storedJson(text);
 }
@@ -216,8 +162,9 @@ export function rowSeqs(databases: Databases, id: string): readonly number[] {
   return historySeqs(databases, id, { from: 0, below: seqMax });
 }
 
-function historyBytes(databases: Databases, id: string): number {
-  return rowSeqs(databases, id).reduce((sum, seq) => sum + rowBytes(databases, seq), 0);
+/** The bytes of all rows of a record. */
+export function historyBytes(reads: Reads, id: string): number {
+  return reads.rowSeqs(id).reduce((sum, seq) => sum + reads.rowBytes(seq), 0);
 }
 
 /** The length of a row of the log in bytes; 0 if it does not exist. */
@@ -259,21 +206,4 @@ const rowHeadBytes = 120;
 export function storedAt({ log }: Databases, seq: number): string | undefined {
   const head = log.getBinaryFast(seq)?.toString('latin1', 0, rowHeadBytes);
   return head === undefined ? undefined : storedField.exec(head)?.[1];
-}
-
-function* recordsAfter({ rule }: Databases, after: string): Iterable<RuleStep> {
-  const start = after === '' ? undefined : Buffer.concat([keyOf(after), Buffer.from([0])]);
-  yield* ruleSteps(rule.getRange(start === undefined ? {} : { start }));
-}
-
-function* recordsBefore({ rule }: Databases, before: string): Iterable<RuleStep> {
-  const start = before === '' ? {} : { start: keyOf(before), exclusiveStart: true };
-  yield* ruleSteps(rule.getRange({ ...start, reverse: true }));
-}
-
-function* ruleSteps(entries: Iterable<{ readonly value: string }>): Iterable<RuleStep> {
-  for (const { value } of entries) {
-    const stored = storedJson(value) as StoredRule;
-    yield { id: stored.rule.id, stored, size: value.length };
-  }
 }

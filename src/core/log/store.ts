@@ -1,10 +1,4 @@
-import type { TreeReads } from '../../modules/rules/log/path-tree.ts';
-import type { RulePlace } from '../../modules/rules/log/rule-index.ts';
-import type { Candidate, StoredRule } from '../../modules/rules/rule.ts';
-import type { Row, Scalar, StoredRow } from '../../modules/tables/row.ts';
-import type { StoredTable } from '../../modules/tables/table.ts';
 import type { CacheUse } from '../report/memory-use.ts';
-import type { Failure } from '../values/failure.ts';
 import type { JsonObject } from '../values/json/json.ts';
 import type { ApiKey } from '../values/key.ts';
 import type {
@@ -49,177 +43,11 @@ export interface SeqRange {
   readonly last: number;
 }
 
-/** A step of an iteration over the page rules. */
-export interface RuleStep {
-  readonly id: string;
-  /**
-   * Undefined for a record that was not a page rule or did not exist at that time; such steps let
-   * the caller pause.
-   */
-  readonly stored: StoredRule | undefined;
-  /** The amount of stored data that the step read, in characters or bytes. */
-  readonly size: number;
-}
-
-/** The page rules that Reads.rulesByPath returns. */
-export interface PathRange {
-  /** The place of the step after which it continues. */
-  readonly after: string | undefined;
-  readonly descending: boolean;
-  /** The canonical origin and the start of the paths; rules of others may come, too. */
-  readonly origin?: string | undefined;
-  readonly path?: string | undefined;
-}
-
-/** A page rule in the order of the paths, with its place in that order. */
-export interface PathStep extends RuleStep {
-  readonly place: string;
-}
-
-/** A step of an iteration over the rows of a table. */
-export interface RowStep {
-  readonly id: string;
-  /** Undefined for a row that did not exist at that time; such steps let the caller pause. */
-  readonly stored: StoredRow | undefined;
-  /** The amount of stored data that the step read, in characters or bytes. */
-  readonly size: number;
-}
-
-/** One end of a range of an index. */
-interface RangeEnd {
-  readonly value: Scalar;
-  readonly inclusive: boolean;
-}
-
-/**
- * A part of an index of a table. A range with one end has the values of the type of that end: what
- * is below 5 are numbers. A row without a value, or with one that is no scalar, has null.
- */
-export interface IndexRange {
-  /** The table's key, or a field of its `index`. */
-  readonly field: string;
-  readonly from?: RangeEnd | undefined;
-  readonly to?: RangeEnd | undefined;
-  /** The beginning of the value, if it is a string. */
-  readonly prefix?: string | undefined;
-  readonly descending?: boolean | undefined;
-  /** The cursor of the last row that was read: the range continues after it. */
-  readonly after?: string | undefined;
-}
-
-/** A row in an index. */
-export interface IndexStep {
-  readonly id: string;
-  /** Its place in the index, as IndexRange.after takes it. */
-  readonly cursor: string;
-}
-
-/** How a search ranks rows, and where it begins. */
-export interface SearchOptions {
-  /** The cursor of the last row that was read. */
-  readonly after?: string | undefined;
-  /** Whether the relevance of a row depends on no other row: its reader may not read them all. */
-  readonly isByRowAlone?: boolean;
-}
-
-/** A row that a search has found, or a step without row that lets the caller pause. */
-export type SearchStep =
-  | { readonly id: string; readonly cursor: string }
-  | { readonly id: undefined; readonly cursor: undefined };
-
-/** The size of a table: its rows, and the words of the fields that its search reads. */
-export interface TableCounts {
-  readonly rows: number;
-  readonly words: number;
-}
-
-/**
- * An index that is being built, and cannot be read yet. It is emptied first, and then filled with
- * one row after the other; a write maintains the entries of the rows that it already has.
- */
-export interface IndexBuild {
-  readonly table: string;
-  /** The field; an empty text for the words of the table's search. */
-  readonly index: string;
-  readonly phase: 'empty' | 'fill';
-  /** The id of the last row in it. */
-  readonly after: string;
-  /** Rows that were examined, and the number of rows when the build began. */
-  readonly done: number;
-  readonly of: number;
-}
-
-/** The page rules at one position of the log, and the rows that they refer to by a key. */
-export type PastRules = Pick<
-  Reads,
-  'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter' | 'rowByKey'
->;
-
-/** Times from a moment on (ISO 8601 UTC), or after a cursor, and before another moment. */
-interface RuleTimeRange {
-  readonly from: string;
-  readonly after?: string | undefined;
-  readonly until?: string | undefined;
-}
-
-/** A time at which a page rule begins to answer (`from`), or ceases to (`until`). */
-export interface RuleTime {
-  /** Stands for its place in the order. */
-  readonly cursor: string;
-  /** ISO 8601 UTC. */
-  readonly at: string;
-  readonly field: 'from' | 'until';
-  readonly stored: StoredRule;
-  /** Characters of the stored rule. */
-  readonly size: number;
-}
-
 /**
  * Reads of the store. All reads of one event-loop turn see the same state, which is at most a few
  * milliseconds old: see Store.refresh.
  */
-export interface Reads extends TreeReads {
-  /** The current state of a page rule; undefined when there is none. */
-  rule(id: string): StoredRule | undefined;
-  /** A page rule as it was right after the change `seq` of the log. */
-  ruleAt(id: string, seq: number): StoredRule | undefined;
-  /**
-   * Rules of exactly this origin (or `*`) and exactly this path, wildcards not counted; in no
-   * particular order.
-   */
-  exactRules(origin: string, path: string): readonly Candidate[];
-  /**
-   * The rules of each wildcard of exactly this origin (or `*`) that covers the path, in the order
-   * of wildcardRank. The caller iterates within one turn of the event loop.
-   */
-  wildcardRules(
-    origin: string,
-    path: string,
-    /** `hasSegments` false if none of them stands for a segment, which is quicker. */
-    known?: { readonly hasSegments?: boolean },
-  ): Iterable<readonly Candidate[]>;
-  /** Whether some rule has a `*` for a segment of its path. */
-  hasSegmentWildcards(): boolean;
-  /** Whether some rule has an origin such as `https://*.example.com`. */
-  hasWildcardOrigins(): boolean;
-  /**
-   * The next time after another one at which a page rule begins or ceases to answer, in
-   * milliseconds since 1970; undefined for none.
-   */
-  nextRuleTimeMs(nowMs: number): number | undefined;
-  /** These times in their order, as RuleTimeRange says. */
-  ruleTimes(range: RuleTimeRange): Iterable<RuleTime>;
-  /** Ids of the page rules that name an asset, at most `limit`, in their order. */
-  rulesOfAsset(asset: string, limit: number): Iterable<string>;
-  /** The access sections that page rules name, in order; at most `limit`. */
-  accessNames(limit: number): readonly string[];
-  /** Ids of the page rules that name an access section; at most `limit`. */
-  rulesOfAccess(name: string, limit: number): readonly string[];
-  /**
-   * Returns a Failure `too_large` if a place has no room for another rule, otherwise undefined.
-   * `planned` counts the rules that are about to be put there.
-   */
-  roomFailure(place: Pick<RulePlace, 'database' | 'key'>, planned: number): Failure | undefined;
+export interface Reads {
   /**
    * Rows of a record below `before`, newest first. It returns at most `limit` rows, and stops after
    * the row with which they exceed `characters`.
@@ -252,71 +80,10 @@ export interface Reads extends TreeReads {
    * The newest change that was stored at or before a time, in milliseconds since 1970; 0 for none.
    */
   seqAt(timeMs: number): number;
-  /** The current page rules in the order of their ids, after `after`. */
-  recordsAfter(after: string): Iterable<RuleStep>;
-  /** The current page rules in the reverse order of their ids, before `before`; '' is the end. */
-  recordsBefore(before: string): Iterable<RuleStep>;
-  /**
-   * The current page rules by origin and path; a wildcard directly follows its path without the
-   * `*`, rules of the same path are in the order of their ids. Those whose origin waits, or whose
-   * path is too long for a key, come first. Throws `invalid` for an unusable `after`.
-   */
-  rulesByPath(range: PathRange): Iterable<PathStep>;
-  /** All page rules as they were right after the change `seq`. */
-  at(seq: number): PastRules;
   vkClaim(vk: string): StoredVkClaim | undefined;
   key(id: string): ApiKey | undefined;
   keyByHash(hash: string): ApiKey | undefined;
   keys(): readonly ApiKey[];
-  /** The table that has a name; undefined when there is none. */
-  table(name: string): StoredTable | undefined;
-  tableById(id: string): StoredTable | undefined;
-  /** A table as it was right after the change `seq` of the log. */
-  tableAt(id: string, seq: number): StoredTable | undefined;
-  /** The table that had a name right after the change `seq` of the log. */
-  tableNamedAt(name: string, seq: number): StoredTable | undefined;
-  /** The current tables in the order of their ids, after `after`. */
-  tablesAfter(after: string): Iterable<StoredTable>;
-  /** The tables after `after` as they were right after the change `seq` of the log, by id. */
-  tablesAt(after: string, seq: number): Iterable<StoredTable>;
-  /** The size of a table; zeros if no table has this name. */
-  tableCounts(name: string): TableCounts;
-  /** An index of a table that is not complete; undefined for one that is. */
-  indexBuild(table: string, index: string): IndexBuild | undefined;
-  /** The indexes that are not complete, of one table or of all. */
-  indexBuilds(table?: string): readonly IndexBuild[];
-  /** The current state of a row; undefined when there is none. */
-  row(id: string): StoredRow | undefined;
-  /** As row, with the size of the row. */
-  rowStep(id: string): RowStep;
-  /** A row as it was right after the change `seq` of the log. */
-  rowAt(id: string, seq: number): StoredRow | undefined;
-  /** The row of a table with this key. */
-  rowByKey(table: string, value: Scalar): StoredRow | undefined;
-  rowIdByKey(table: string, value: Scalar): string | undefined;
-  /** The row that had this key right after the change `seq` of the log. */
-  rowByKeyAt(table: string, value: Scalar, seq: number): StoredRow | undefined;
-  /** The current rows of a table in the order of their ids, after `after`. */
-  rowsAfter(table: string, after: string): Iterable<RowStep>;
-  /** All rows that the table ever had, as they were right after the change `seq`. */
-  rowsAt(table: string, after: string, seq: number): Iterable<RowStep>;
-  /**
-   * The rows in a range of an index, in its order: of equal values, in the order of their ids;
-   * none for a field without index. Throws `invalid` for an unusable cursor.
-   */
-  rowsByIndex(table: string, range: IndexRange): Iterable<IndexStep>;
-  /**
-   * Those of some current rows of a table that are in a range of an index, with their places, as
-   * rowsByIndex returns them; no other row is read.
-   */
-  placesInIndex(table: string, range: IndexRange, rows: readonly Row[]): readonly IndexStep[];
-  /** The number of rows in a range, counted up to a limit: `after` does not matter. */
-  countByIndex(table: string, range: IndexRange, limit: number): number;
-  /**
-   * The rows whose `search` fields have all words of a text, the last of which may be incomplete;
-   * the most relevant first. Throws `invalid` for an unusable cursor.
-   */
-  searchRows(table: string, text: string, options?: SearchOptions): Iterable<SearchStep>;
   /** Seq of the newest change; 0 for an empty log. */
   seq(): number;
   /** How the log keeps the records of a family; undefined if only the log has them. */

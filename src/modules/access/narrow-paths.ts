@@ -3,6 +3,7 @@ import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import type { AccessConfig, Config } from '../../core/config/config.ts';
 import type { Reads } from '../../core/log/store.ts';
+import { storedRules } from '../rules/log/family.ts';
 
 /** Access sections that page rules name and the ini file does not have, in warnings. */
 const missingSectionsMax = 100;
@@ -73,16 +74,17 @@ function isFolder({ root, path: mount }: Config['disk'][number], path: string): 
  */
 export function closedRuleWarnings(
   access: readonly Pick<AccessConfig, 'name'>[],
-  reads: Pick<Reads, 'accessNames' | 'rulesOfAccess' | 'rule'>,
+  reads: Pick<Reads, 'of'>,
 ): readonly string[] {
   const known = new Set(access.map(({ name }) => name));
   const missing = reads
+    .of(storedRules)
     .accessNames(missingSectionsMax + known.size)
     .filter((name) => !known.has(name));
   return missing.map((name) => {
-    const ids = reads.rulesOfAccess(name, closedRulesCountedMax);
+    const ids = reads.of(storedRules).rulesOfAccess(name, closedRulesCountedMax);
     const [id = ''] = ids;
-    const { path = '' } = reads.rule(id)?.rule ?? {};
+    const { path = '' } = reads.of(storedRules).rule(id)?.rule ?? {};
     const more = ids.length === closedRulesCountedMax ? ' or more' : '';
     const rules = ids.length === 1 ? 'A page rule names' : `${ids.length}${more} page rules name`;
     const closed = ids.length === 1 ? 'it is' : 'they are';

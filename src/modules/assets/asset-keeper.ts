@@ -8,11 +8,12 @@ import type { AssetFiles } from './asset-files.ts';
 import { type Asset, assetOf, assetTable } from './asset.ts';
 import { interruptedUploadMs, keepEveryMs } from './limits.ts';
 import { storedDrafts } from '../drafts/log/family.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 const assetsAtOnce = 1_000;
 
 /** The part of a store that says which files are in use. */
-type AssetStore = Pick<Store, 'view' | 'refresh' | 'shared'> & Pick<Reads, 'rowsAfter' | 'of'>;
+type AssetStore = Pick<Store, 'view' | 'refresh' | 'shared'> & Pick<Reads, 'of'>;
 
 /** The assets of the live site, and those that an open draft adds or changes. */
 export async function* assetsInUse(store: AssetStore): AsyncGenerator<Asset, void, undefined> {
@@ -31,7 +32,7 @@ export async function* assetsInUse(store: AssetStore): AsyncGenerator<Asset, voi
     const reads = store.view(viewOfDraft(draft));
     for (const { id } of rows) {
       if (turns.isOver()) await turns.next();
-      const stored = reads.row(id);
+      const stored = reads.of(storedTables).row(id);
       const asset = stored?.row.table === assetTable ? assetOf(stored) : undefined;
       if (asset !== undefined) yield asset;
     }
@@ -45,7 +46,7 @@ function pieceOf(
 ): { readonly assets: readonly Asset[]; readonly next: string | undefined } {
   const assets: Asset[] = [];
   let steps = 0;
-  for (const { id, stored } of store.rowsAfter(assetTable, after)) {
+  for (const { id, stored } of store.of(storedTables).rowsAfter(assetTable, after)) {
     const asset = assetOf(stored);
     if (asset !== undefined) assets.push(asset);
     steps += 1;

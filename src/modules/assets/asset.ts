@@ -1,10 +1,12 @@
 import { parseMediaType } from '../../core/http/representation/mediatype.ts';
-import type { Reads, Store } from '../../core/log/store.ts';
+import type { Store } from '../../core/log/store.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { type JsonObject, sameJson } from '../../core/values/json/json.ts';
 import type { StoredRow } from '../tables/row.ts';
 import type { TableDefinition } from '../tables/table.ts';
 import { assetNameBytesMax } from '../rules/asset-name.ts';
+import { storedTables } from '../tables/log/family.ts';
+import type { TableReads } from '../tables/log/reads.ts';
 
 /** The author of the change that creates the table of the assets. */
 const assetTableAuthor = 'serve';
@@ -56,8 +58,8 @@ export interface AssetReader {
 }
 
 /** Makes a reader of the assets that a store has. */
-export function createAssetReader(reads: Pick<Reads, 'rowByKey'>): AssetReader {
-  return { asset: (name) => assetOf(reads.rowByKey(assetTable, name)) };
+export function createAssetReader(rows: Pick<TableReads, 'rowByKey'>): AssetReader {
+  return { asset: (name) => assetOf(rows.rowByKey(assetTable, name)) };
 }
 
 /** The asset of a row; undefined for none, and for a row without a file. */
@@ -113,8 +115,8 @@ export async function writeAssetTable(store: Store, newId: () => string): Promis
 }
 
 /** Whether the site has that table. Throws `conflict` if it has another one of this name. */
-export function hasAssetTable(reads: Pick<Store, 'table'>): boolean {
-  const stored = reads.table(assetTable)?.table;
+export function hasAssetTable(reads: Pick<Store, 'of'>): boolean {
+  const stored = reads.of(storedTables).table(assetTable)?.table;
   if (stored === undefined) return false;
   if (stored.key === assetDefinition.key && sameJson(stored.schema, assetDefinition.schema)) {
     return true;

@@ -19,6 +19,7 @@ import { type HookParts, hookFamily } from '../webhooks/operations/hook-family.t
 import type { Node } from '../webhooks/hook.ts';
 import type { ViewConfig } from '../rules/operations/rule-view.ts';
 import { batchNames } from './run-batch.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 /** The configuration that the operations of a batch need, as data for another thread. */
 export interface BatchSettings {
@@ -88,7 +89,12 @@ export function createBatchParts(
     eventTypes: createEventTypes(declared, store),
     allowPrivate: places,
     webhookAllowPrivate: settings.webhookAllowPrivate.flatMap((text) => parseCidr(text) ?? []),
-    view: { base, publicUrl, engines, schemaOf: (name) => store.table(name)?.table.schema },
+    view: {
+      base,
+      publicUrl,
+      engines,
+      schemaOf: (name) => store.of(storedTables).table(name)?.table.schema,
+    },
     // The thread that serves has the files of the site, and compares with them afterwards.
     site: {
       hasFile: () => false,

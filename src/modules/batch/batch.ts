@@ -10,6 +10,7 @@ import { type ShadowParts, isSiteProblem, siteProblems } from '../rules/operatio
 import { batchOperationsMax } from './limits.ts';
 import { type BatchReport, type BatchRequest, type BatchResult, batchNames } from './run-batch.ts';
 import { deliveriesPart } from '../webhooks/log/delivery-log.ts';
+import { storedRules } from '../rules/log/family.ts';
 
 /** Characters of the vk of a batch: that of an operation has its place in the batch behind it. */
 const batchVkCharactersMax = 240;
@@ -212,7 +213,9 @@ async function withShadows(
     const { a, id } = result;
     const isRule = a.startsWith('svc1.userinterface.') && result.replayed !== true;
     const rule =
-      isRule && compared < batchRulesComparedMax ? parts.store.rule(id ?? '')?.rule : undefined;
+      isRule && compared < batchRulesComparedMax
+        ? parts.store.of(storedRules).rule(id ?? '')?.rule
+        : undefined;
     if (rule === undefined) {
       shown.push(result);
       continue;

@@ -28,6 +28,8 @@ import {
 } from '../rules/operations/page-lookup.ts';
 import { parseOrigin, parseQueryText, requireBreadcrumbKey } from '../../core/operations/place.ts';
 import { previewFor, previewOf, previewProperties } from '../rules/operations/preview.ts';
+import { withReads } from '../../core/log/reads.ts';
+import { storedRules } from '../rules/log/family.ts';
 
 /** Characters of a token, which has 47. */
 const tokenCharactersMax = 128;
@@ -221,7 +223,8 @@ function siteWithin(
     return caller.bounds === undefined ? parts.site : breadcrumbSite(parts, { k, origin }, call);
   }
   // Who makes a token with a bound key must not see by it what that key does not see.
-  const store = { ...parts.store, ...rulesInside(parts.store, holder.bounds) };
+  const inside = rulesInside(parts.store.of(storedRules), holder.bounds);
+  const store = { ...parts.store, of: withReads(parts.store, storedRules, inside) };
   const bounds = caller.bounds ?? holder.bounds;
   return breadcrumbSite(
     { ...parts, store },

@@ -37,6 +37,7 @@ import type { ViewConfig } from '../rules/operations/rule-view.ts';
 import { userNameCharactersMax, userRolesMax } from '../visitors/limits.ts';
 import { breadcrumbCandidates } from './resolve.ts';
 import { type BreadcrumbToken, isBreadcrumbToken } from './token.ts';
+import { storedRules } from '../rules/log/family.ts';
 
 /** Tokens that a site has, those that have ended or are revoked included. */
 export const breadcrumbTokensMax = 5_000;
@@ -313,7 +314,8 @@ function requireAllowed(
   requireComing(until, nowMs);
   requireEndWithin(reads, caller, { name: 'token', until });
   const { bounds } = caller;
-  const rules = bounds === undefined ? reads : rulesInside(reads, bounds);
+  const all = reads.of(storedRules);
+  const rules = bounds === undefined ? all : rulesInside(all, bounds);
   if (breadcrumbCandidates(rules, k, { origin, fields: {} }).length > 0) return;
   const message = `There is no breadcrumb with this key at ${origin}. Insert its rule first.`;
   throw new Failure('not_found', message, { field: 'k' });

@@ -13,6 +13,7 @@ import type { StaticOutput } from '../../core/values/json/static.ts';
 import { type Caller, hasScope } from '../../core/values/key.ts';
 import { isRuleSeen, shownRows } from '../rules/bounds/rules.ts';
 import { storedHooks } from '../webhooks/log/family.ts';
+import { storedRules } from '../rules/log/family.ts';
 
 /** Rows of a page of change.list. */
 const changesRowsMax = 200;
@@ -179,7 +180,11 @@ function rowView(reads: Reads, change: ListedChange, caller: Caller): ChangeRow 
 function titleOf(reads: Reads, { family, id, seq, data }: Change): string | undefined {
   if (typeof data.path === 'string') return data.path;
   if (family === 'userinterface') {
-    return (reads.rule(id) ?? reads.ruleAt(id, seq) ?? reads.ruleAt(id, seq - 1))?.rule.path;
+    return (
+      reads.of(storedRules).rule(id) ??
+      reads.of(storedRules).ruleAt(id, seq) ??
+      reads.of(storedRules).ruleAt(id, seq - 1)
+    )?.rule.path;
   }
   if (typeof data.name === 'string') return data.name;
   return family === 'webhook' ? reads.of(storedHooks).hook(id)?.hook.name : authorName(reads, id);

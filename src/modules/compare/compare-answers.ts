@@ -15,6 +15,7 @@ import { isSourceInside, rulesInside } from '../rules/bounds/rules.ts';
 import { clientOf } from '../rules/operations/page-lookup.ts';
 import type { Previewed } from '../rules/operations/preview.ts';
 import { textDifference } from './text-diff.ts';
+import { storedRules } from '../rules/log/family.ts';
 
 /**
  * Bytes of an answer that draft.compare shows the differences of; of a longer one, it compares a
@@ -66,7 +67,7 @@ export function comparedSite(
   },
 ): ComparedSite {
   if (bounds === undefined) return { site, breadcrumbs: site, isSeen: () => true };
-  const inside = rulesInside(reads, bounds);
+  const inside = rulesInside(reads.of(storedRules), bounds);
   return {
     site,
     breadcrumbs: site.at(inside, rows, timeMs),

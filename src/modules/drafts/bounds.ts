@@ -11,6 +11,7 @@ import { isRuleSeen } from '../rules/bounds/rules.ts';
 import { LRUCache } from 'lru-cache';
 import type { WorkTurns } from '../../core/fair/turns.ts';
 import { storedDrafts } from './log/family.ts';
+import { storedRules } from '../rules/log/family.ts';
 
 /** What decides which drafts a caller sees. */
 type DraftReader = Pick<Caller, 'bounds' | 'keyId'>;
@@ -126,7 +127,7 @@ function* walkPublished(
     const { family, id = '' } = reads.change(seq) ?? {};
     if (family === 'draft' || family === 'event') continue;
     if (family !== 'userinterface') return false;
-    const then = reads.ruleAt(id, seq) ?? reads.ruleAt(id, seq - 1);
+    const then = reads.of(storedRules).ruleAt(id, seq) ?? reads.of(storedRules).ruleAt(id, seq - 1);
     if (then === undefined || !isRuleInside(bounds, then.rule)) return false;
   }
   return true;

@@ -9,6 +9,7 @@ import type { ApiSocket } from '../peers/api-socket.ts';
 import { parseDefinition } from '../tables/definition.ts';
 import type { StoredTable } from '../tables/table.ts';
 import type { DataHost, HostClient } from './host-client.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 /** Limits of tables whose rows another server has. */
 
@@ -125,7 +126,7 @@ export class HostFollower {
     const table = this.#table;
     const { schema, key, title } = await socket.call('svc1.record.schema', { table });
     const known = { schema, key, title } as Readonly<Record<string, Json | undefined>>;
-    const stored = store.table(table);
+    const stored = store.of(storedTables).table(table);
     if (stored === undefined || Object.keys(changesTo(stored, known)).length === 0) return;
     const parsed = parseDefinition(withoutAbsent({ ...fieldsOf(stored), ...known }));
     if ('mistakes' in parsed) {
@@ -133,7 +134,7 @@ export class HostFollower {
       throw new Failure('bad_gateway', `The schema of the data host cannot be used: ${why}`);
     }
     await store.commit(authorOf(table), (reads) => {
-      const now = reads.table(table);
+      const now = reads.of(storedTables).table(table);
       const data = now === undefined ? {} : changesTo(now, known);
       const isChanged = now !== undefined && Object.keys(data).length > 0;
       const draft = { family: 'table', id: now?.table.id ?? '', action: 'edit', data } as const;

@@ -14,6 +14,7 @@ import {
   type RowParts,
   type TableCall,
 } from '../tables/rows/row-family.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 /** The parts that calls of data hosts need. */
 interface HostedParts extends RowParts {
@@ -54,7 +55,7 @@ function hostOf(
   { store, keyFileOf }: HostedParts,
 ): DataHost | undefined {
   if (typeof name !== 'string') return undefined;
-  const url = store.table(name)?.table.host;
+  const url = store.of(storedTables).table(name)?.table.host;
   return url === undefined ? undefined : { url, keyFile: keyFileOf(name) };
 }
 

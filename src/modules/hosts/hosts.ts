@@ -3,6 +3,7 @@ import { backgroundPollMs } from '../../core/log/limits.ts';
 import { doInTurn } from '../cluster/log/task-turn.ts';
 import { HostFollower, type HostFollowerParts, type TableHostState } from './host-follower.ts';
 import type { DataHost } from './host-client.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 interface TableHostsParts extends HostFollowerParts {
   readonly tasks: Pick<BackgroundTasks, 'start'>;
@@ -95,7 +96,7 @@ export class TableHosts {
   #wanted(): ReadonlyMap<string, DataHost> {
     const { store, keyFileOf } = this.#parts;
     const wanted = new Map<string, DataHost>();
-    for (const { table } of store.tablesAfter('')) {
+    for (const { table } of store.of(storedTables).tablesAfter('')) {
       const { name, host } = table;
       if (host !== undefined) wanted.set(name, { url: host, keyFile: keyFileOf(name) });
     }

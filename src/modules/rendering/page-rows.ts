@@ -10,6 +10,7 @@ import { KIB } from '../../core/values/units.ts';
 import { accessTo } from '../tables/rows/access.ts';
 import { rowTable } from '../tables/rows/compiled-tables.ts';
 import type { RowReader } from '../rules/site-access.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 /**
  * Changes of the log that are read to find the tables with changed rows; after more changes, all
@@ -23,13 +24,13 @@ const changeBytesReadMax = 256 * KIB;
  * its last look.
  */
 export class TableVersions {
-  readonly #reads: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'row'>;
+  readonly #reads: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'of'>;
   readonly #newest = new Map<string, number>();
   /** The seq of the newest change that may concern all tables. */
   #ofAll = 0;
   #seq = -1;
 
-  constructor(reads: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'row'>) {
+  constructor(reads: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'of'>) {
     this.#reads = reads;
   }
 
@@ -58,7 +59,7 @@ export class TableVersions {
     const { family, id, data } = this.#reads.change(seq) ?? {};
     if (family === 'table') this.#ofAll = seq;
     if (family !== 'record' || id === undefined) return;
-    const table = this.#reads.row(id)?.row.table ?? data?.table;
+    const table = this.#reads.of(storedTables).row(id)?.row.table ?? data?.table;
     if (typeof table === 'string') this.#newest.set(table, seq);
     else this.#ofAll = seq;
   }
@@ -67,7 +68,7 @@ export class TableVersions {
 let readers = 0;
 
 interface PageRowsParts {
-  readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'row' | 'rows' | 'table'>;
+  readonly store: Pick<Reads, 'seq' | 'change' | 'rowBytes' | 'rows' | 'of'>;
   /** Runs record.get. */
   readonly execute: () => Execute;
   /** The caller without a key at an address. */
@@ -87,7 +88,7 @@ export function createPageRows(parts: PageRowsParts): RowReader {
   return {
     variesByUser: (tables) =>
       withReferences(store, tables).some(
-        (name) => store.table(name)?.table.read?.includes('user') === true,
+        (name) => store.of(storedTables).table(name)?.table.read?.includes('user') === true,
       ),
     version: (tables) =>
       tables.length === 0 ? '' : `${own}: ${versions.version(withReferences(store, tables))}`,
@@ -115,7 +116,7 @@ export function createRowsFor(parts: PageRowsParts): (call: RowCall) => RowReade
   return (given) => {
     const call = { ...given, visitor: given.visitor.with({ isSignedOut: true }) };
     const extentOf = (name: string): string => {
-      const stored = store.table(name);
+      const stored = store.of(storedTables).table(name);
       if (stored !== undefined) return accessTo(stored.table, call.caller, undefined).read;
       return hasScope(call.caller, 'record.read') ? 'scope' : 'none';
     };
@@ -153,7 +154,7 @@ export function createPastRows(
   // A page of the past is the same for all callers with these scopes.
   const visitor = call.visitor.with({ isSignedOut: true });
   const readsPast = (name: string): boolean => {
-    const stored = store.table(name);
+    const stored = store.of(storedTables).table(name);
     return stored === undefined || accessTo(stored.table, caller, undefined).read === 'scope';
   };
   const requirePast = (name: string): void => {
@@ -162,7 +163,7 @@ export function createPastRows(
       const message = `This page shows rows of ${name}: as_of also needs the scope ${scope}.`;
       throw new Failure('forbidden', message, { field: 'as_of' });
     }
-    const stored = store.table(name);
+    const stored = store.of(storedTables).table(name);
     const extent = stored && accessTo(stored.table, anonymous(caller.address), undefined).read;
     if (extent !== 'none' && extent !== 'own') return;
     const message = `This page shows rows of ${name} that only some visitors may read.`;
@@ -175,7 +176,8 @@ export function createPastRows(
       tables.forEach(requirePast);
       // What is hidden, and which titles the caller may see, is decided now.
       const read = withReferences(store, tables).filter(readsPast);
-      return `as of ${seq}: ${read.map((name) => `${name} ${store.table(name)?.seq}`).join()}`;
+      const reads = store.of(storedTables);
+      return `as of ${seq}: ${read.map((name) => `${name} ${reads.table(name)?.seq}`).join()}`;
     },
     get: (input) => getRows(parts, { ...input, as_of: String(seq) }, { ...call, visitor }),
   };
@@ -183,11 +185,11 @@ export function createPastRows(
 
 /** The tables, and those that their rows refer to. */
 function withReferences(
-  store: Pick<Reads, 'rows' | 'table'>,
+  store: Pick<Reads, 'rows' | 'of'>,
   tables: readonly string[],
 ): readonly string[] {
   const referred = tables.flatMap((name) => {
-    const stored = store.table(name);
+    const stored = store.of(storedTables).table(name);
     return stored === undefined
       ? []
       : [...rowTable(store, stored).fields.values()].flatMap(({ refersTo }) => refersTo ?? []);

@@ -6,6 +6,8 @@ import type { WildcardOptions } from './log/rule-index.ts';
 import type { CandidateReads } from './matcher.ts';
 import type { Candidate, RuleContent, StoredRule } from './rule.ts';
 import { type RuleReader, validRules } from './valid-rules.ts';
+import { storedRules } from './log/family.ts';
+import type { Store } from '../../core/log/store.ts';
 
 /** Rules in memory with their content. */
 const ruleCacheBytesMax = 128 * MIB;
@@ -16,7 +18,7 @@ const ruleLookupsBytesMax = 8 * MIB;
 
 /** The reads of the store that the cache uses. */
 export interface RuleStore extends CandidateReads {
-  /** As Reads.wildcardRules. */
+  /** As RuleReads.wildcardRules. */
   wildcardRules(
     origin: string,
     path: string,
@@ -33,6 +35,12 @@ export interface RuleStore extends CandidateReads {
   seq(): number;
   /** Makes later reads see all changes up to now, also of other processes. */
   refresh(): void;
+}
+
+/** The RuleStore of a store. */
+export function ruleStoreOf(store: Store): RuleStore {
+  const [seq, refresh] = [() => store.seq(), () => store.refresh()];
+  return { ...store.of(storedRules), seq, refresh };
 }
 
 /** The current page rules, with the recently used ones in memory. */

@@ -1,4 +1,3 @@
-import type { Reads } from '../../core/log/store.ts';
 import type { ContentRequest, Fields } from '../../core/http/request.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
 import type { Pipeline } from '../../core/pipeline/pipeline.ts';
@@ -8,7 +7,8 @@ import type { CanonicalPath } from '../../core/values/path.ts';
 import type { BreadcrumbVisits } from '../breadcrumbs/key-visits.ts';
 import type { Disk } from '../files/disk.ts';
 import type { CandidateReads } from './matcher.ts';
-import type { FoundRule, StoredRule } from './rule.ts';
+import type { FoundRule } from './rule.ts';
+import type { PastRules } from './log/reads.ts';
 
 /** Reads the rows that templates show, with the access of a visitor. */
 export interface RowReader {
@@ -41,7 +41,7 @@ export interface SiteAccess
    * 1970), and the rows that its pages show then; files and sources are those of now.
    */
   at(
-    rules: CandidateReads & Pick<Reads, 'rowByKey'> & { rule(id: string): StoredRule | undefined },
+    rules: CandidateReads & Pick<PastRules, 'rule' | 'rowByKey'>,
     rows: RowReader,
     timeMs: number,
   ): SiteAccess;

@@ -1,7 +1,8 @@
 import type { TaskState } from '../../core/background/tasks.ts';
 import type { ConfigProblem } from '../../core/config/problem.ts';
 import type { SharedFilesState } from '../../core/log/shared/shared-log.ts';
-import type { IndexBuild, Reads, SharedPart, Store, StoreCounts } from '../../core/log/store.ts';
+import type { Reads, SharedPart, Store, StoreCounts } from '../../core/log/store.ts';
+import type { IndexBuild } from '../tables/log/reads.ts';
 import { defineOperation } from '../../core/operations/operation.ts';
 import type { MemoryUse } from '../../core/report/memory-use.ts';
 import { Failure } from '../../core/values/failure.ts';

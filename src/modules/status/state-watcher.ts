@@ -9,6 +9,7 @@ import { deliveriesPart } from '../webhooks/log/delivery-log.ts';
 import { loginSessionsPart } from '../login/stored-sessions.ts';
 import { nodesPart } from '../nodes/log/node-states.ts';
 import { outboxPart } from '../nodes/log/outbox-entries.ts';
+import { storedRules } from '../rules/log/family.ts';
 
 /** Clients of a process that watch the state (server.subscribe). */
 export const stateReadersMax = 64;
@@ -149,7 +150,7 @@ export function stateVersions(parts: WatchedParts): StateVersions {
   return {
     changes: () => store.seq(),
     // At each of these times, the next one is another.
-    times: () => store.nextRuleTimeMs(now()) ?? null,
+    times: () => store.of(storedRules).nextRuleTimeMs(now()) ?? null,
     series: seriesChangedMs,
     sources: async () => {
       const metrics = (await gatherMetrics()).flatMap((one) => one.metrics);

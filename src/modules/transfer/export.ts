@@ -16,6 +16,8 @@ import { invalidatedRows } from '../../core/log/write/fold.ts';
 import type { Reads } from '../../core/log/store.ts';
 import { authorName } from '../../core/operations/keys/author-name.ts';
 import { storedHooks } from '../webhooks/log/family.ts';
+import { storedRules } from '../rules/log/family.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 /**
  * All page rules, hooks, tables and rows as lines for an import
@@ -34,7 +36,7 @@ export function* exportedRecords(
   }
 }
 
-type RecordReads = Pick<Reads, 'seq' | 'change' | 'ruleAt' | 'tableAt' | 'rowAt' | 'of'>;
+type RecordReads = Pick<Reads, 'seq' | 'change' | 'of'>;
 
 /** Called for a change that cannot be read and gets no line; may throw. */
 type SkipDamaged = (seq: number, error: Failure) => void;
@@ -62,18 +64,18 @@ function recordLine(reads: RecordReads, seq: number, upTo: number): string | und
   const { family, action, id } = changeOf(reads, seq);
   if (action !== 'insert') return undefined;
   if (family === 'userinterface') {
-    const stored = reads.ruleAt(id, upTo);
+    const stored = reads.of(storedRules).ruleAt(id, upTo);
     if (stored?.insertedSeq !== seq) return undefined;
     return JSON.stringify({ ...exportedFields(stored.rule), vk: exportVk(family, id) });
   }
   if (family === 'table') {
-    const stored = reads.tableAt(id, upTo);
+    const stored = reads.of(storedTables).tableAt(id, upTo);
     if (stored?.insertedSeq !== seq) return undefined;
     const v = exportedTableFields(stored.table);
     return JSON.stringify({ a: 'svc1.table.insert', v, vk: exportVk(family, id) });
   }
   if (family === 'record') {
-    const stored = reads.rowAt(id, upTo);
+    const stored = reads.of(storedTables).rowAt(id, upTo);
     if (stored?.insertedSeq !== seq) return undefined;
     const v = exportedRowFields(stored.row);
     return JSON.stringify({ a: 'svc1.record.insert', v, vk: exportVk(family, id) });

@@ -15,6 +15,7 @@ import { rowTable } from '../tables/rows/compiled-tables.ts';
 import { placeRowFields, referredRow, rowProblems } from '../tables/rows/row-placement.ts';
 import type { TableDefinition } from '../tables/table.ts';
 import { type ImportLine, restored } from './import-line.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 /** A line of a table or row, placed by what the log and the lines before it have. */
 export interface PlacedLine {
@@ -63,7 +64,8 @@ export class RowImport {
     const data = vkScope === 'record' ? restored(v, place) : place(v);
     const definition = data as unknown as TableDefinition;
     const { name } = definition;
-    const existing = this.#reads.table(name)?.table ?? this.#tables.get(name)?.definition;
+    const existing =
+      this.#reads.of(storedTables).table(name)?.table ?? this.#tables.get(name)?.definition;
     if (existing !== undefined) {
       const isSame = definitionFields.every((field) => sameJson(existing[field], data[field]));
       if (isSame) return undefined;
@@ -146,7 +148,7 @@ export class RowImport {
   #tableOf(name: string): CompiledTable | undefined {
     const known = this.#tables.get(name);
     if (known !== undefined) return known;
-    const stored = this.#reads.table(name);
+    const stored = this.#reads.of(storedTables).table(name);
     if (stored === undefined) return undefined;
     const table = rowTable(this.#reads, stored);
     this.#tables.set(name, table);
@@ -157,7 +159,10 @@ export class RowImport {
     if (key === undefined) return;
     const value = scalarOf(data[key]);
     const taken = keyName(name, value);
-    if (this.#keys.has(taken) || this.#reads.rowIdByKey(name, value) !== undefined) {
+    if (
+      this.#keys.has(taken) ||
+      this.#reads.of(storedTables).rowIdByKey(name, value) !== undefined
+    ) {
       const shown = JSON.stringify(value).slice(0, shownCharacters);
       const message = `${name} has a row with the ${key} ${shown} already.`;
       throw new Failure('conflict', message, { field: key });

@@ -44,6 +44,8 @@ import {
   type Refusal,
 } from './import-line.ts';
 import { storedHooks } from '../webhooks/log/family.ts';
+import { storedRules } from '../rules/log/family.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 /** The parts that an import needs. */
 export interface ImportParts extends LineChecks {
@@ -374,7 +376,7 @@ function placeRule(
   for (const place of rulePlaces(data as unknown as Rule)) {
     const name = `${place.database} ${place.key.toString('latin1')}`;
     const more = planned.get(name) ?? 0;
-    const failure = reads.roomFailure(place, more);
+    const failure = reads.of(storedRules).roomFailure(place, more);
     if (failure !== undefined) throw failure;
     planned.set(name, more + 1);
   }
@@ -474,14 +476,14 @@ function currentHash(
     return stored && (() => insertHash(family, exportedHookFields(stored.hook)));
   }
   if (family === 'table') {
-    const stored = reads.tableById(id);
+    const stored = reads.of(storedTables).tableById(id);
     return stored && (() => insertHash(family, exportedTableFields(stored.table)));
   }
   if (family === 'record') {
-    const stored = reads.row(id);
+    const stored = reads.of(storedTables).row(id);
     return stored && (() => insertHash(family, exportedRowFields(stored.row)));
   }
-  const stored = reads.rule(id);
+  const stored = reads.of(storedRules).rule(id);
   if (stored === undefined || !isRuleInside(bounds, stored.rule)) return undefined;
   return () => insertHash(family, exportedFields(stored.rule));
 }

@@ -29,6 +29,7 @@ import { type HookSecret, hookOfSecret } from '../webhooks/hook.ts';
 import { syncPath } from './backup.ts';
 import { storedDrafts } from '../drafts/log/family.ts';
 import { storedHooks } from '../webhooks/log/family.ts';
+import { storedRules } from '../rules/log/family.ts';
 
 /** … and bytes of them. */
 const copyBatchBytes = 64 * 2 ** 20;
@@ -171,7 +172,8 @@ class Purge {
     const { family, id, data } = change;
     const hookId = family === 'secret' ? hookOfSecret(id) : id;
     if (!this.#selects(hookId)) return change;
-    if (family === 'userinterface') return withoutFormer(change, reads.rule(id)?.rule);
+    if (family === 'userinterface')
+      return withoutFormer(change, reads.of(storedRules).rule(id)?.rule);
     if (family === 'webhook') return withoutFormer(change, reads.of(storedHooks).hook(id)?.hook);
     if (family !== 'secret') return change;
     const kept = [purgedValue, ...this.#secretsInUse(hookId, reads)];

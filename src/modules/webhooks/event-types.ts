@@ -6,6 +6,7 @@ import { type JsonObject, isJsonObject } from '../../core/values/json/json.ts';
 import { nearestName } from '../../core/values/nearest.ts';
 import { type ValueMistake, compileCheck } from '../tables/compiled-table.ts';
 import { anyEvent } from './hook.ts';
+import { storedTables } from '../tables/log/family.ts';
 
 /** An event type of the ini file (`[event.<name>]`), as data. */
 export interface DeclaredEventType {
@@ -44,7 +45,7 @@ export interface EventTypes {
 /** Makes the EventTypes of a configuration. Schemas are compiled when they are first needed. */
 export function createEventTypes(
   declared: readonly DeclaredEventType[],
-  reads: Pick<Reads, 'tablesAfter'>,
+  reads: Pick<Reads, 'of'>,
 ): EventTypes {
   const byName = new Map(declared.map((one) => [one.name, one]));
   const checks = new Map<string, Check>();
@@ -110,9 +111,9 @@ function withExample(schema: JsonObject, check: Check): JsonObject {
 }
 
 /** The types that tables raise (docs/design/webhooks.md#events-of-tables). */
-function raisedByTables(reads: Pick<Reads, 'tablesAfter'>): readonly ListedEventType[] {
+function raisedByTables(reads: Pick<Reads, 'of'>): readonly ListedEventType[] {
   const types = new Map<string, ListedEventType>();
-  for (const { table } of reads.tablesAfter('')) {
+  for (const { table } of reads.of(storedTables).tablesAfter('')) {
     for (const type of Object.keys(table.events ?? {})) {
       if (types.has(type)) continue;
       const summary = `A row of the table ${table.name} has changed.`;

@@ -52,6 +52,7 @@ import { openNode } from '../log/shared/open-node.ts';
 import { testTasks } from './test-tasks.ts';
 import { nodesPart } from '../../../src/modules/nodes/log/node-states.ts';
 import { outboxPart } from '../../../src/modules/nodes/log/outbox-entries.ts';
+import { storedTables } from '../../../src/modules/tables/log/family.ts';
 
 /** What a case gets: the tasks, and their log. */
 interface Rig {
@@ -205,7 +206,7 @@ async function tableHost(
   });
   const hosts = new TableHosts({
     ...{ newId, now, tasks, log },
-    store: breaks === 'the look' ? brokenOnce(store, 'tablesAfter') : store,
+    store: breaks === 'the look' ? withBrokenReads(store, storedTables, 'tablesAfter') : store,
     client: () => used,
     keyFileOf: () => undefined,
   });
@@ -238,7 +239,10 @@ const cases: Readonly<Record<string, Case>> = {
   ),
   row_checks: started(
     async (t, { log }) =>
-      createRowChecks({ store: brokenOnce(await scratchStore(t), 'tablesAfter'), log }).task,
+      createRowChecks({
+        store: withBrokenReads(await scratchStore(t), storedTables, 'tablesAfter'),
+        log,
+      }).task,
   ),
   scheduled_publishing: started(async (t) => {
     const store = withBrokenReads(await scratchStore(t), storedDrafts, 'draftsIn');

@@ -15,6 +15,8 @@ import { commit, edited, inserted, openIn, scratchStore } from './scratch.ts';
 import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
 import { storedDrafts } from '../../../src/modules/drafts/log/family.ts';
 import { storedHooks } from '../../../src/modules/webhooks/log/family.ts';
+import { storedRules } from '../../../src/modules/rules/log/family.ts';
+import { storedTables } from '../../../src/modules/tables/log/family.ts';
 
 async function foreignDatabase(folder: string, fill: (path: string) => Promise<void>) {
   await mkdir(folder);
@@ -164,7 +166,7 @@ suite('a data folder of Waymark', () => {
     await first.close();
 
     const second = await scratchStore(t, { folder });
-    assert.deepEqual(second.rule('a'), {
+    assert.deepEqual(second.of(storedRules).rule('a'), {
       rule: { id: 'a', origin: '*', kind: 'content', path: '/a', content: 'two' },
       seq: 2,
       insertedSeq: 1,
@@ -200,7 +202,11 @@ suite('a data folder of Waymark', () => {
 
     const second = await scratchStore(t, { folder });
     const found = ['/one', '/two', '/many/0', '/many/549', '/well', '/very'].map(
-      (path) => [...second.exactRules('*', path), ...second.wildcardRules('*', path)].flat().length,
+      (path) =>
+        [
+          ...second.of(storedRules).exactRules('*', path),
+          ...second.of(storedRules).wildcardRules('*', path),
+        ].flat().length,
     );
     assert.deepEqual(found, [1, 2, 2, 2, 1, 3]);
     for await (const { differences } of second.part(upkeep).verify())
@@ -225,7 +231,11 @@ suite('a data folder of Waymark', () => {
     const second = await scratchStore(t, { folder });
     for await (const { differences } of second.part(upkeep).verify())
       assert.deepEqual(differences, []);
-    const validity = () => second.exactRules('*', '/r').map((one) => one.validity);
+    const validity = () =>
+      second
+        .of(storedRules)
+        .exactRules('*', '/r')
+        .map((one) => one.validity);
     assert.deepEqual(validity(), [undefined]);
     await commit(second, edited('r', { rve: 1 }));
     assert.deepEqual(validity(), ['waits']);
@@ -260,12 +270,12 @@ suite('a data folder of Waymark', () => {
     await former.close();
 
     const second = await scratchStore(t, { folder });
-    assert.deepEqual([...second.rulesOfAsset('a.png', 9)], ['kept', 'moved']);
+    assert.deepEqual([...second.of(storedRules).rulesOfAsset('a.png', 9)], ['kept', 'moved']);
     const now = second.of(storedDrafts).draft('d');
     assert.ok(now);
     const seen = draftStore(second, now);
-    assert.deepEqual([...seen.rulesOfAsset('a.png', 9)], ['kept', 'new']);
-    assert.deepEqual([...seen.rulesOfAsset('b.png', 9)], ['moved']);
+    assert.deepEqual([...seen.of(storedRules).rulesOfAsset('a.png', 9)], ['kept', 'new']);
+    assert.deepEqual([...seen.of(storedRules).rulesOfAsset('b.png', 9)], ['moved']);
     for await (const { differences } of second.part(upkeep).verify())
       assert.deepEqual(differences, []);
   });
@@ -332,12 +342,12 @@ suite('a data folder of Waymark', () => {
     await former.close();
 
     const second = await scratchStore(t, { folder });
-    assert.equal(second.rule('a')?.seq, 1);
+    assert.equal(second.of(storedRules).rule('a')?.seq, 1);
     const table = { name: 'lamps', schema: {}, key: 'sku', index: ['price'], search: ['title'] };
     await commit(second, { family: 'table', id: 't', action: 'insert', data: table });
     const row = { table: 'lamps', sku: 'A', price: 5, title: 'Lamp' };
     await commit(second, { family: 'record', id: 'r', action: 'insert', data: row });
-    assert.equal(second.rowByKey('lamps', 'A')?.seq, 3);
+    assert.equal(second.of(storedTables).rowByKey('lamps', 'A')?.seq, 3);
     for await (const { differences } of second.part(upkeep).verify())
       assert.deepEqual(differences, []);
   });
@@ -356,7 +366,7 @@ suite('a data folder of Waymark', () => {
     await former.close();
 
     const second = await scratchStore(t, { folder });
-    assert.equal(second.rule('a')?.seq, 1);
+    assert.equal(second.of(storedRules).rule('a')?.seq, 1);
     await commit(second, inserted('b', { path: '/b' }));
     const data = { event: ['a.b'], url: 'https://x.example/', method: 'POST' };
     await commit(second, { family: 'webhook', id: 'h', action: 'insert', data });
@@ -388,7 +398,7 @@ suite('a data folder of Waymark', () => {
       '{"__proto__":{"x":1},"constructor":[],"\\ud800":"\\udfff","":null,"n":1e-7,"big":1e300}',
     ) as Record<string, never>;
     await commit(store, inserted('a', { path: '/a', enginedata }));
-    const { rule } = store.rule('a') ?? {};
+    const { rule } = store.of(storedRules).rule('a') ?? {};
     assert.equal(JSON.stringify(rule?.enginedata), JSON.stringify(enginedata));
   });
 
@@ -399,7 +409,9 @@ suite('a data folder of Waymark', () => {
     test(`keeps content of 16 MiB as ${name}`, async (t) => {
       const store = await scratchStore(t);
       await commit(store, inserted('a', { path: '/a', content }));
-      assert.ok(JSON.stringify(store.rule('a')?.rule.content) === JSON.stringify(content));
+      assert.ok(
+        JSON.stringify(store.of(storedRules).rule('a')?.rule.content) === JSON.stringify(content),
+      );
     });
   }
 });

@@ -9,6 +9,7 @@ import { checkPages } from '../../../src/core/log/folder/page-check.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { dumpChecked } from './dump.ts';
 import { commit, inserted, scratchStore, startWriter } from './scratch.ts';
+import { storedRules } from '../../../src/modules/rules/log/family.ts';
 
 suite('two processes on one data folder', () => {
   test('write one log without gaps, and see the changes of each other', async (t) => {
@@ -31,7 +32,11 @@ suite('two processes on one data folder', () => {
       if (line.startsWith('read') || !/^\d/.test(line)) continue;
       assert.equal(Number(second), Number(first) + 1, 'one transaction');
       store.refresh();
-      assert.equal(store.rule(id)?.seq, Number(second), 'acknowledged there, visible here');
+      assert.equal(
+        store.of(storedRules).rule(id)?.seq,
+        Number(second),
+        'acknowledged there, visible here',
+      );
       seen += 1;
       if (seen % 10 === 0) {
         mine += 1;

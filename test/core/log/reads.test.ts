@@ -8,6 +8,7 @@ import type { Rule } from '../../../src/modules/rules/rule.ts';
 import type { Store } from '../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../folder.ts';
 import { commit, edited, inserted, scratchStore } from './scratch.ts';
+import { storedRules } from '../../../src/modules/rules/log/family.ts';
 
 suite('the history of a record', () => {
   test('is newest first, a page at a time, and of one family', async (t) => {
@@ -38,15 +39,15 @@ suite('the history of a record', () => {
     await commit(store, inserted('b', { path: '/x' }), edited('a', { lang: 'en' }));
     const base = { id: 'a', origin: '*', kind: 'content' };
     const first = { ...base, path: '/a', _unknowns_: { one: 1 } };
-    assert.deepEqual(store.ruleAt('a', 1), { rule: first, seq: 1, insertedSeq: 1 });
-    assert.deepEqual(store.ruleAt('a', 2), {
+    assert.deepEqual(store.of(storedRules).ruleAt('a', 1), { rule: first, seq: 1, insertedSeq: 1 });
+    assert.deepEqual(store.of(storedRules).ruleAt('a', 2), {
       rule: { ...base, path: '/b' },
       seq: 2,
       insertedSeq: 1,
     });
-    assert.deepEqual(store.ruleAt('a', 4), store.rule('a'));
-    assert.equal(store.ruleAt('a', 0), undefined);
-    assert.equal(store.ruleAt('nobody', 4), undefined);
+    assert.deepEqual(store.of(storedRules).ruleAt('a', 4), store.of(storedRules).rule('a'));
+    assert.equal(store.of(storedRules).ruleAt('a', 0), undefined);
+    assert.equal(store.of(storedRules).ruleAt('nobody', 4), undefined);
   });
 });
 
@@ -143,7 +144,8 @@ const isWildcard = (path: string) => path.startsWith('/') && path.endsWith('*');
 
 function agree(store: Store, imagined: Imagined, paths: readonly string[]): void {
   assert.equal(store.seq(), imagined.seq);
-  for (const [id, stored] of imagined.rules) assert.deepEqual(store.rule(id), stored);
+  for (const [id, stored] of imagined.rules)
+    assert.deepEqual(store.of(storedRules).rule(id), stored);
   for (const [id, rows] of imagined.rows) {
     const shown = store.history('userinterface', id, { before: undefined, limit: 99 });
     const bare = ({ seq, action, data }: HistoryRow) => ({ seq, action, data });
@@ -156,6 +158,7 @@ function agree(store: Store, imagined: Imagined, paths: readonly string[]): void
       );
       assert.deepEqual(
         store
+          .of(storedRules)
           .exactRules(origin, path)
           .map(({ id }) => id)
           .sort(),
@@ -167,7 +170,7 @@ function agree(store: Store, imagined: Imagined, paths: readonly string[]): void
           isWildcard(rule.path) &&
           path.startsWith(rule.path.slice(0, -1)),
       );
-      const found = [...store.wildcardRules(origin, path)].flat();
+      const found = [...store.of(storedRules).wildcardRules(origin, path)].flat();
       assert.deepEqual(found.map(({ id }) => id).sort(), covering.sort());
       const lengths = found.map((candidate) => candidate.path.length);
       assert.deepEqual(

@@ -6,6 +6,7 @@ import { Failure } from '../../../src/core/values/failure.ts';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
 import { openStore } from '../../../src/core/log/open.ts';
 import { indexBuilder } from '../../../src/modules/tables/log/index-build.ts';
+import { storedTables } from '../../../src/modules/tables/log/family.ts';
 
 // A process that changes the rows of a table, and the indexes of the table, until it is killed.
 // Argument: the folder. It prints `ready`, then seq and id of every acknowledged change of a row.
@@ -14,13 +15,13 @@ const [folder = ''] = process.argv.slice(2);
 const store = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
 const never = new AbortController().signal;
 const tableId = await store.commit('writer', (reads) => {
-  const id = reads.table('lamps')?.table.id ?? uuidv7();
+  const id = reads.of(storedTables).table('lamps')?.table.id ?? uuidv7();
   const data = { name: 'lamps', schema: {}, key: 'sku', index: ['price'], search: ['title'] };
-  const isNew = reads.table('lamps') === undefined;
+  const isNew = reads.of(storedTables).table('lamps') === undefined;
   const drafts: Draft[] = isNew ? [{ family: 'table', id, action: 'insert', data }] : [];
   return { drafts, answer: () => id };
 });
-const ids = [...store.rowsAfter('lamps', '')].map(({ id }) => id);
+const ids = [...store.of(storedTables).rowsAfter('lamps', '')].map(({ id }) => id);
 process.stdout.write('ready\n');
 
 await Promise.all([...Array.from({ length: 32 }, () => changeRows()), changeIndexes()]);
@@ -46,7 +47,7 @@ function nextDrafts(): readonly Draft[] {
   const id = ids[Math.floor(Math.random() * ids.length)];
   if (id === undefined || kind < 0.4) return [insert()];
   if (kind < 0.45) return Array.from({ length: 50 }, insert);
-  const isThere = store.row(id) !== undefined;
+  const isThere = store.of(storedTables).row(id) !== undefined;
   if (isThere && kind < 0.8) return [{ family: 'record', id, action: 'edit', data: fields() }];
   const rows = store.rows('record', id);
   const named = isThere ? rows.map(({ seq }) => seq) : rows.slice(-1).map(({ seq }) => seq);

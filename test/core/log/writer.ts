@@ -3,6 +3,7 @@ import { uuidv7 } from 'uuidv7';
 import { failureFrom } from '../../../src/core/values/failure.ts';
 import { openStore } from '../../../src/core/log/open.ts';
 import { edited, inserted } from './scratch.ts';
+import { storedRules } from '../../../src/modules/rules/log/family.ts';
 
 // A process that writes page rules, 64 at a time. Arguments: the folder, the number of rules, and
 // the size of their content. It inserts and edits each rule in one commit, and prints the seqs of
@@ -34,8 +35,10 @@ await Promise.all(
   }),
 );
 
-const [[first] = []] = store.wildcardRules('*', '/child/1/page');
-process.stdout.write(`read ${first === undefined ? 'nothing' : store.rule(first.id)?.rule.lang}\n`);
+const [[first] = []] = store.of(storedRules).wildcardRules('*', '/child/1/page');
+process.stdout.write(
+  `read ${first === undefined ? 'nothing' : store.of(storedRules).rule(first.id)?.rule.lang}\n`,
+);
 try {
   await store.commit('child', () => ({
     drafts: [inserted(uuidv7(), { path: '/small' })],

@@ -9,6 +9,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { temporaryFolder } from '../../folder.ts';
 import { commit, inserted, openIn } from '../../core/log/scratch.ts';
 import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
+import { storedRules } from '../../../src/modules/rules/log/family.ts';
 
 const rules = 300;
 /** Kills, from the begin of a batch to some time after its end. */
@@ -48,7 +49,7 @@ test('a batch whose process is killed is written as a whole, or not at all', asy
     const killed = await copyOf(`${kill}`);
     const word = await batchAndKill(killed, (kill / kills) * wholeMs);
     const after = await openIn(killed);
-    const live = [...after.recordsAfter('')];
+    const live = [...after.of(storedRules).recordsAfter('')];
     const batched = live.filter(({ stored }) => stored?.rule.content === 'batched').length;
     const isDone = live.length === 2 * rules;
     assert.deepEqual([live.length, batched], isDone ? [2 * rules, 2 * rules] : [rules, 0]);

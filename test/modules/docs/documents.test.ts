@@ -41,7 +41,8 @@ const shipped = {
     $defs: { number: { type: 'integer', minimum: 1000 } },
   },
 };
-const types = createEventTypes([shipped], { tablesAfter: () => [] });
+const noTables = { of: <R>() => ({ tablesAfter: () => [] }) as R };
+const types = createEventTypes([shipped], noTables);
 
 const asyncApiSchema = asyncApiSpecs.schemasWithoutId['3.0.0'] as AnySchema;
 

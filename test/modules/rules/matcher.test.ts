@@ -12,6 +12,7 @@ import {
 import { capturedPart } from '../../../src/core/values/path.ts';
 import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
 import { wildcardGroups } from './wildcard-groups.ts';
+import { storedRules } from '../../../src/modules/rules/log/family.ts';
 
 const shop = 'http://shop.example';
 
@@ -320,7 +321,10 @@ suite('the winner', () => {
     );
     fc.assert(
       fc.property(requests, (request) => {
-        assert.equal(winnerOf(store, request), naiveWinner(all, request)?.id ?? 'none');
+        assert.equal(
+          winnerOf(store.of(storedRules), request),
+          naiveWinner(all, request)?.id ?? 'none',
+        );
       }),
       { numRuns: 2_000 },
     );

@@ -2,7 +2,11 @@ import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { Candidate } from '../../../src/modules/rules/rule.ts';
 import { parseNamedMoment, storedMoment } from '../../../src/core/values/time.ts';
-import { createRuleCache, type RuleStore } from '../../../src/modules/rules/rule-cache.ts';
+import {
+  createRuleCache,
+  type RuleStore,
+  ruleStoreOf,
+} from '../../../src/modules/rules/rule-cache.ts';
 import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
 
 function candidate(id: string, path: string): Candidate {
@@ -109,7 +113,7 @@ suite('the rule cache with rules that begin or end', () => {
     await commit(store, inserted('a', { ...data, from: from ?? '', until: until ?? '' }));
     await commit(store, inserted('b', { ...data, from: until ?? '' }));
     await commit(store, inserted('always', { path: '/*', content: 'x' }));
-    const rules = createRuleCache(store, () => nowMs);
+    const rules = createRuleCache(ruleStoreOf(store), () => nowMs);
     const at = async (time: string) => {
       nowMs = Date.parse(time);
       await Promise.resolve();
@@ -134,7 +138,7 @@ suite('the rule cache with rules that begin or end', () => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/p', until: '2026-12-01T00:00:00.000Z' }));
     let [reads, nowMs] = [0, Date.parse('2026-11-30T23:59:59.999Z')];
-    const rules = createRuleCache(store, () => {
+    const rules = createRuleCache(ruleStoreOf(store), () => {
       reads += 1;
       return nowMs;
     });

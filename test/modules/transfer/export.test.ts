@@ -16,6 +16,7 @@ import { placeRuleFields } from '../../../src/modules/rules/operations/placement
 import { randomRuns } from '../../random-runs.ts';
 import { commit, edited, inserted, scratchStore } from '../../core/log/scratch.ts';
 import { storedHooks } from '../../../src/modules/webhooks/log/family.ts';
+import { storedRules } from '../../../src/modules/rules/log/family.ts';
 
 const engines = new Set(['html', 'template']);
 const newSecret = () => 'whsec_c2VjcmV0';
@@ -42,7 +43,7 @@ async function imported(
 
 /** All page rules by their ids. */
 function storedIn(store: Store) {
-  return [...store.recordsAfter('')].flatMap(({ stored }) => stored ?? []);
+  return [...store.of(storedRules).recordsAfter('')].flatMap(({ stored }) => stored ?? []);
 }
 
 /** All page rules, without their places in the log. */
@@ -52,7 +53,7 @@ function rulesOf(store: Store) {
 
 /** Writes fields as an operation does: an insert, or an edit of an existing rule. */
 async function write(store: Store, id: string, sent: JsonObject): Promise<void> {
-  const current = store.rule(id)?.rule;
+  const current = store.of(storedRules).rule(id)?.rule;
   const data = placeRuleFields({ current, sent }, { engines });
   const action = current === undefined ? 'insert' : 'edit';
   await commit(store, { family: 'userinterface', id, action, data });
@@ -122,7 +123,10 @@ suite('an export', () => {
       assert.equal((JSON.parse(line) as JsonObject).path, written);
       const copy = await scratchStore(t);
       await imported(copy, [line]);
-      assert.equal(copy.rule(id)?.rule.path, store.rule(id)?.rule.path);
+      assert.equal(
+        copy.of(storedRules).rule(id)?.rule.path,
+        store.of(storedRules).rule(id)?.rule.path,
+      );
     }
   });
 
@@ -166,7 +170,7 @@ suite('an export', () => {
     await imported(copy, lines);
     await write(copy, id, { content: 'edited' });
     assert.equal((await imported(copy, lines)).unchanged, 1, 'this line was imported before');
-    assert.equal(copy.rule(id)?.rule.content, 'edited');
+    assert.equal(copy.of(storedRules).rule(id)?.rule.content, 'edited');
     await write(store, id, { content: 'edited otherwise' });
     const { refused } = await imported(copy, exportedRecords(store));
     assert.deepEqual(refused, [
@@ -186,18 +190,18 @@ suite('an export', () => {
     assert.deepEqual([back?.path, more.length], ['/a', 0]);
     assert.notEqual(back?.id, id);
     await commit(store, { ...takenBack, data: { rows: [2] } });
-    assert.equal(store.rule(id)?.rule.path, '/a', 'and that can be undone as ever');
+    assert.equal(store.of(storedRules).rule(id)?.rule.path, '/a', 'and that can be undone as ever');
   });
 
   test('keeps both a field and the value of that name that waits', async (t) => {
     const { store, id } = await sample(t);
     await write(store, id, { lang: 'en', rve: 1 });
     await write(store, id, { lang: 5, kind: 'blog', _unknowns_: { colour: { deep: [null] } } });
-    const { rule } = store.rule(id) ?? {};
+    const { rule } = store.of(storedRules).rule(id) ?? {};
     assert.deepEqual(rule?._unknowns_, { lang: 5, kind: 'blog', colour: { deep: [null] } });
     const copy = await scratchStore(t);
     await imported(copy, exportedRecords(store));
-    assert.deepEqual(copy.rule(id)?.rule, rule);
+    assert.deepEqual(copy.of(storedRules).rule(id)?.rule, rule);
   });
 });
 
@@ -208,12 +212,12 @@ test('an export keeps valid values that wait', async (t) => {
   await write(store, id, { engine: 'template', table: 't' });
   const change = { family: 'userinterface', id, action: 'invalidate' } as const;
   await commit(store, { ...change, data: { rows: [3] } });
-  const { rule } = store.rule(id) ?? {};
+  const { rule } = store.of(storedRules).rule(id) ?? {};
   assert.deepEqual([rule?.kind, rule?.engine], ['content', 'html']);
   assert.deepEqual(rule?._unknowns_, { engine: 'template', table: 't' });
   const copy = await scratchStore(t);
   await imported(copy, exportedRecords(store));
-  assert.deepEqual(copy.rule(id)?.rule, rule);
+  assert.deepEqual(copy.of(storedRules).rule(id)?.rule, rule);
 });
 
 suite('an export of the history', () => {
@@ -311,7 +315,8 @@ test('an export and its import give equal rules after any writes', async (t) => 
       const ids = [uuidv7(), uuidv7(), uuidv7()];
       for (const [which, fields] of writes) {
         const id = ids[which] ?? '';
-        const first = store.rule(id) === undefined ? { path: '/x', content: 'x' } : {};
+        const first =
+          store.of(storedRules).rule(id) === undefined ? { path: '/x', content: 'x' } : {};
         // JSON has no infinity, and only one zero.
         const asJson = JSON.parse(JSON.stringify({ ...first, ...fields })) as JsonObject;
         try {

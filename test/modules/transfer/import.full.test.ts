@@ -19,6 +19,7 @@ import {
   importRecords,
 } from '../../../src/modules/transfer/import.ts';
 import { commit, inserted, scratchStore } from '../../core/log/scratch.ts';
+import { storedRules } from '../../../src/modules/rules/log/family.ts';
 
 const engines = new Set(['html']);
 const newSecret = () => 'whsec_c2VjcmV0';
@@ -99,9 +100,9 @@ suite('a line of an import', () => {
       read: 4,
       refused: [],
     });
-    assert.equal(store.exactRules('*', '/a').length, 1);
-    const [b] = store.exactRules('*', '/b');
-    assert.deepEqual(store.rule(b?.id ?? '')?.rule._unknowns_, { colour: 'red' });
+    assert.equal(store.of(storedRules).exactRules('*', '/a').length, 1);
+    const [b] = store.of(storedRules).exactRules('*', '/b');
+    assert.deepEqual(store.of(storedRules).rule(b?.id ?? '')?.rule._unknowns_, { colour: 'red' });
     assert.ok(store.vkClaim('import\none') && store.vkClaim('import\ntwo'));
   });
 
@@ -130,12 +131,12 @@ suite('an import', () => {
       refused: [],
     });
     assert.equal((await imported(store, inChunks(text))).unchanged, 3);
-    const [a] = store.exactRules('*', '/a');
+    const [a] = store.of(storedRules).exactRules('*', '/a');
     const data = { content: 'edited' };
     const edit = { family: 'userinterface', id: a?.id ?? '', action: 'edit', data } as const;
     await commit(store, edit);
     assert.equal((await imported(store, inChunks(text))).unchanged, 3, 'an edit since then stays');
-    assert.equal(store.rule(a?.id ?? '')?.rule.content, 'edited');
+    assert.equal(store.of(storedRules).rule(a?.id ?? '')?.rule.content, 'edited');
   });
 
   test('refuses a vk of another request, in the folder or in the import', async (t) => {
@@ -153,13 +154,15 @@ suite('an import', () => {
     const store = await scratchStore(t);
     const text = line({ path: '/a' }) + line({ path: '/b', vk: 'b' });
     await imported(store, inChunks(text));
-    for (const { id, seq } of ['/a', '/b'].flatMap((path) => store.exactRules('*', path))) {
+    for (const { id, seq } of ['/a', '/b'].flatMap((path) =>
+      store.of(storedRules).exactRules('*', path),
+    )) {
       const data = { rows: [seq] };
       await commit(store, { family: 'userinterface', id, action: 'invalidate', data });
     }
     const { imported: again, unchanged } = await imported(store, inChunks(text));
     assert.deepEqual([again, unchanged], [1, 1]);
-    assert.equal(store.exactRules('*', '/a').length, 1);
+    assert.equal(store.of(storedRules).exactRules('*', '/a').length, 1);
   });
 
   test('of lines that Waymark 0.1 has imported changes nothing', async (t) => {
@@ -272,6 +275,6 @@ test('a long import is read in another thread, with the same result', async (t) 
   assert.deepEqual(counts, { imported: 50_000, unchanged: 50_000, read: 100_001 });
   assert.deepEqual(refused, []);
   assert.equal(store.change(1)?.txn, store.change(50_000)?.txn);
-  const [last] = store.exactRules('*', '/49999');
+  const [last] = store.of(storedRules).exactRules('*', '/49999');
   assert.equal(last?.seq, 50_000, 'in the order of the lines');
 });

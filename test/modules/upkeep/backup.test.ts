@@ -6,6 +6,7 @@ import { temporaryFolder } from '../../folder.ts';
 import { dumpChecked } from '../../core/log/dump.ts';
 import { commit, inserted, scratchStore, startWriter } from '../../core/log/scratch.ts';
 import { upkeep } from '../../../src/modules/upkeep/upkeep.ts';
+import { storedRules } from '../../../src/modules/rules/log/family.ts';
 
 suite('a backup', () => {
   test('is complete although other processes write meanwhile', async (t) => {
@@ -34,7 +35,7 @@ suite('a backup', () => {
     const before = copy.seq();
     await commit(copy, inserted('afterwards', { path: '/' }));
     assert.equal(copy.seq(), before + 1);
-    assert.equal(store.rule('afterwards'), undefined);
+    assert.equal(store.of(storedRules).rule('afterwards'), undefined);
   });
 
   test('is readable by its owner only, and contains only the data file', async (t) => {

@@ -25,6 +25,7 @@ import { createGenericPages } from '../../../modules/rules/pages/generic-pages.t
 import type { AppContext, ContentContext } from './context.ts';
 import { type SourceAccess, composeFetch } from './transport.ts';
 import { storedDrafts } from '../../../modules/drafts/log/family.ts';
+import { storedTables } from '../../../modules/tables/log/family.ts';
 
 /** What the site answers from, in its order, and the rules about who may see what. */
 export function composeSite(
@@ -60,7 +61,10 @@ export function composeSite(
     rewriter: createRewriter(config.rewrites),
     access: composeAccess(config, context, { diallers: sources.diallers, login }),
   };
-  const assets = { assets: createAssetReader(store), assetPages: content.assetPages };
+  const assets = {
+    assets: createAssetReader(store.of(storedTables)),
+    assetPages: content.assetPages,
+  };
   return {
     rules,
     ...configured,
@@ -158,11 +162,11 @@ export function composeUploads(
     share: async (sha256) => {
       if (store.shared !== undefined) await assetFiles.share(sha256, store.shared.files);
     },
-    ...createAssetReader(store),
+    ...createAssetReader(store.of(storedTables)),
     inDraft(given) {
       const draft = store.of(storedDrafts).draftNamed(given) ?? store.of(storedDrafts).draft(given);
       return draft?.state === 'open'
-        ? createAssetReader(store.view(viewOfDraft(draft)))
+        ? createAssetReader(store.view(viewOfDraft(draft)).of(storedTables))
         : undefined;
     },
     prepareTable: () => writeAssetTable(store, newId),

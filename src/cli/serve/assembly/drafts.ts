@@ -22,11 +22,12 @@ import { now } from '../../../core/values/clock.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { Caller } from '../../../core/values/key.ts';
 import type { RenderedPages } from '../../../modules/rendering/rendered-pages.ts';
-import { createRuleCache } from '../../../modules/rules/rule-cache.ts';
+import { createRuleCache, ruleStoreOf } from '../../../modules/rules/rule-cache.ts';
 import { createSite, type SiteParts } from './site.ts';
 import { draftStore } from '../../../modules/drafts/log/draft-store.ts';
 import type { Store } from '../../../core/log/store.ts';
 import type { ClientAddress } from '../../../core/values/network/peer.ts';
+import { storedTables } from '../../../modules/tables/log/family.ts';
 
 /** The site and the operations of drafts (docs/design/drafts.md). */
 export interface Drafts {
@@ -121,11 +122,11 @@ function createInstance(given: DraftsParts, draft: SiteDraft): DraftInstance {
   const anonymous = (address: ClientAddress) => authenticate({ apikey: undefined, address });
   // The rows of a page come from its draft, too.
   const rowParts = { store, execute: () => execute, anonymous };
-  const rules = createRuleCache(store, now);
+  const rules = createRuleCache(ruleStoreOf(store), now);
   const site = createSite({
     ...siteParts,
     rules,
-    assets: createAssetReader(store),
+    assets: createAssetReader(store.of(storedTables)),
     pageRows: createPageRows(rowParts),
     rendered: rendered(),
   });
@@ -163,7 +164,8 @@ function refuseHosted(operation: Operation, store: Store): Operation {
     ...operation,
     run(v, call) {
       const { table } = v as { readonly table?: unknown };
-      const host = typeof table === 'string' ? store.table(table)?.table.host : undefined;
+      const host =
+        typeof table === 'string' ? store.of(storedTables).table(table)?.table.host : undefined;
       if (host === undefined) return operation.run(v, call);
       const message = `Another server has the rows of ${String(table)}: they are in no draft.`;
       throw new Failure('invalid', message, { field: 'table' });

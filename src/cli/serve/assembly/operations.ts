@@ -48,6 +48,7 @@ import type { Drafts, DraftsParts } from './drafts.ts';
 import type { SourceAccess } from './transport.ts';
 import type { ClientAddress } from '../../../core/values/network/peer.ts';
 import { rowLogPart } from '../../../modules/nodes/log/open-row-log.ts';
+import { storedTables } from '../../../modules/tables/log/family.ts';
 
 /** The names of all engines: the built-in ones and those of the configuration. */
 export function engineNames(config: Config): ReadonlySet<string> {
@@ -138,7 +139,7 @@ function statusParts(
     version,
     started: state.started,
     counts: () => store.counts(),
-    indexes: () => store.indexBuilds(),
+    indexes: () => store.of(storedTables).indexBuilds(),
     keys: () => countEnds(store, now()),
     webhooks: createWebhookState(store, {
       node: config.node,
@@ -157,7 +158,7 @@ function statusParts(
 
 /** The schema of a table as it is now; that of the ini file until the log has it. */
 function schemaOf({ tables }: Config, store: Store, name: string): JsonObject | undefined {
-  const { schema } = store.table(name)?.table ?? {};
+  const { schema } = store.of(storedTables).table(name)?.table ?? {};
   return schema ?? tables.find((table) => table.name === name)?.definition.schema;
 }
 

@@ -75,7 +75,7 @@ import {
 import { type Rendering, loadRendering } from '../../../modules/rendering/shared-rendering.ts';
 import { TemplateThreads } from '../../../modules/rendering/template-threads.ts';
 import { createStoredPages } from '../../../modules/rules/pages/stored-pages.ts';
-import { createRuleCache } from '../../../modules/rules/rule-cache.ts';
+import { createRuleCache, ruleStoreOf } from '../../../modules/rules/rule-cache.ts';
 import { type AccessPeers, LiveAccess } from '../../../modules/status/live-access.ts';
 import { seriesChangedMs, seriesRecording } from '../../../modules/status/series-recorder.ts';
 import type {
@@ -299,7 +299,7 @@ class ServingProcess implements RunningServer {
       ownNames: namesInVia(config, store),
       content: {
         ...{ publicFiles, consoleFiles, compressors },
-        rules: createRuleCache(store, now),
+        rules: createRuleCache(ruleStoreOf(store), now),
         ownFiles: createPublicFileReplies(compressors.pages),
         storedPages: createStoredPages(compressors),
         ...assetsOf(config, { compressors, log: logs.log, store }),

@@ -16,6 +16,8 @@ import type { StoredRow } from '../../tables/row.ts';
 import { type RowParts, rowFamily } from '../../tables/rows/row-family.ts';
 import { type Asset, assetOf, assetTable, hasAssetTable } from '../asset.ts';
 import { assetNameBytesMax } from '../../rules/asset-name.ts';
+import { storedRules } from '../../rules/log/family.ts';
+import { storedTables } from '../../tables/log/family.ts';
 
 /** Page rules that show an asset: those that asset.read lists, and asset.list for each asset. */
 const usesMax = 100;
@@ -28,7 +30,7 @@ const usesCountedMax = 1_000;
 const listRows = listOperation(rowFamily);
 const invalidateRows = invalidateOperation(rowFamily);
 
-type AssetReads = Pick<Reads, 'rowByKey' | 'rulesOfAsset' | 'rule' | 'table'>;
+type AssetReads = Pick<Reads, 'of'>;
 
 const text = { type: 'string' } as const;
 const name = {
@@ -236,7 +238,9 @@ interface AssetUse {
 }
 
 function requireAsset(store: AssetReads, given: string): AssetView {
-  const stored = hasAssetTable(store) ? store.rowByKey(assetTable, given) : undefined;
+  const stored = hasAssetTable(store)
+    ? store.of(storedTables).rowByKey(assetTable, given)
+    : undefined;
   const view = stored && viewOf(store, stored, usesMax);
   if (view !== undefined) return view;
   const shown = JSON.stringify(given.slice(0, 80));
@@ -251,9 +255,9 @@ function assetView(store: AssetReads, row: JsonObject, limit: number): AssetView
 function viewOf(store: AssetReads, stored: StoredRow, limit: number): AssetView | undefined {
   const asset = assetOf(stored);
   if (asset === undefined) return undefined;
-  const ids = [...store.rulesOfAsset(asset.name, usesCountedMax)];
+  const ids = [...store.of(storedRules).rulesOfAsset(asset.name, usesCountedMax)];
   const uses = ids.slice(0, limit).flatMap((one) => {
-    const rule = store.rule(one)?.rule;
+    const rule = store.of(storedRules).rule(one)?.rule;
     if (rule === undefined) return [];
     const { id, origin, path, kind } = rule;
     return [{ id, origin, path, kind }];

@@ -4,7 +4,7 @@ import { keyOf } from '../../../core/log/encoding.ts';
 import type { FamilyProjection, ReadFamily } from '../../../core/log/store.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
 import { instantsVersion } from '../../tables/log/family.ts';
-import { tablesWithInstants } from '../../tables/log/index-build.ts';
+import { tablesWithInstants } from '../../tables/log/upgrade.ts';
 import { type DraftPreview, type DraftSchedule, type SiteDraft, draftStateKey } from '../draft.ts';
 import { putDraftStates } from './draft-reads.ts';
 import { refreshDraftedRows, refreshDrafts } from './refresh-drafts.ts';

@@ -1,7 +1,7 @@
 import type { Database } from 'lmdb';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf } from '../../../core/log/encoding.ts';
-import type { TableCounts } from '../../../core/log/store.ts';
+import type { TableCounts } from '../../tables/log/reads.ts';
 import {
   draftEntries,
   draftEntryKey,

@@ -1,3 +1,5 @@
+import { storedTables } from '../../tables/log/family.ts';
+import type { TableCounts } from '../../tables/log/reads.ts';
 import { type Change, isRevertible } from '../../../core/log/change.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import {
@@ -7,7 +9,7 @@ import {
   keyOf,
   storedJson,
 } from '../../../core/log/encoding.ts';
-import type { LogFamily, Reads, FamilyProjection, TableCounts } from '../../../core/log/store.ts';
+import type { LogFamily, Reads, FamilyProjection } from '../../../core/log/store.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
 import type { PlannedEntry } from '../../../core/log/write/planned-entries.ts';
 import { OpenPlanning } from '../../../core/log/write/write-plan.ts';
@@ -33,6 +35,7 @@ import {
   draftRecordKey,
 } from './drafts-reads.ts';
 import { addDraftCounts } from './layered-database.ts';
+import { withReads } from '../../../core/log/reads.ts';
 
 /** What a draft changes of a record, as `draftrecord` has it. */
 interface StoredDraftRecord extends DraftedRecord {
@@ -172,14 +175,14 @@ class DraftLayer {
     this.#databases = databases;
     this.#draft = draft;
     const reads = createDraftReads(databases, families, draft, this.#hidden);
-    this.#reads = {
-      ...reads,
+    const of = withReads(reads, storedTables, {
       // A draft has no index that is being built.
       indexBuild: () => undefined,
       // Its own decisions have found keys free. One that a live row has taken since is refused when
       // the draft is published.
       rowIdByKey: () => undefined,
-    };
+    });
+    this.#reads = { ...reads, of };
   }
 
   /** Notes a change of the draft; puts it into the history of its record. */
@@ -201,7 +204,7 @@ class DraftLayer {
     const { draftrecord, table } = this.#databases;
     const { insertedSeq } = this.#draft;
     const name =
-      this.#reads.tableById(tableId)?.table.name ??
+      this.#reads.of(storedTables).tableById(tableId)?.table.name ??
       tableName(table.get(keyOf(tableId)) ?? undefined);
     const start = draftRecordKey(insertedSeq, 'record', '\u0001');
     const end = draftRecordKey(insertedSeq, 'webhook', '\u0001');
@@ -473,6 +476,9 @@ function countsDifference(reads: Reads, { key, value }: PlannedEntry): TableCoun
   if (value === undefined) return undefined;
   const table = Buffer.from(key).toString();
   const text = typeof value === 'string' ? value : value();
-  const [before, after] = [reads.tableCounts(table), JSON.parse(text) as TableCounts];
+  const [before, after] = [
+    reads.of(storedTables).tableCounts(table),
+    JSON.parse(text) as TableCounts,
+  ];
   return { rows: after.rows - before.rows, words: after.words - before.words };
 }

@@ -40,6 +40,7 @@ import {
 } from './publish-plan.ts';
 import { requirePublishedRows, versionsShown } from './row-access.ts';
 import { storedDrafts } from '../log/family.ts';
+import { storedTables } from '../../tables/log/family.ts';
 
 /** A publication as data, which another thread can run. */
 export interface PublishRequest {
@@ -291,7 +292,7 @@ function* draftedRows(
 ): Generator<{ readonly id: string; readonly action: 'insert' | 'edit' }> {
   for (const { family, id } of store.of(storedDrafts).draftRecords(draft)) {
     if (family !== 'record') continue;
-    yield { id, action: store.row(id) === undefined ? 'insert' : 'edit' };
+    yield { id, action: store.of(storedTables).row(id) === undefined ? 'insert' : 'edit' };
   }
 }
 

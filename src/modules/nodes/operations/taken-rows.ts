@@ -9,6 +9,8 @@ import { isRecentTxn } from '../../../core/operations/records/idempotency.ts';
 import { insertOperation } from '../../../core/operations/records/write.ts';
 import { rowFamily, type RowParts } from '../../tables/rows/row-family.ts';
 import { outboxPart } from '../log/outbox-entries.ts';
+import { withReads } from '../../../core/log/reads.ts';
+import { storedTables } from '../../tables/log/family.ts';
 
 const insertRow = insertOperation(rowFamily);
 
@@ -36,7 +38,8 @@ export function queueRows(parts: RowParts, now: () => number): Operation['run'] 
       await outbox.put((earlier) => {
         // The copy of the log may have the row before the outbox forgets its entry; the key of the
         // row is no conflict with a repeat of the request that inserted it.
-        let { drafts, answer: answerOf } = decide({ ...parts.store, rowIdByKey: () => undefined });
+        const of = withReads(parts.store, storedTables, { rowIdByKey: () => undefined });
+        let { drafts, answer: answerOf } = decide({ ...parts.store, of });
         let [draft] = drafts;
         const taken = earlierEntry(draft?.vk && earlier(draft.vk.vk), repeats);
         if (taken !== undefined && taken.requestHash !== draft?.vk?.requestHash) throw otherVk();

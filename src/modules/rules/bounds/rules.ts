@@ -12,7 +12,8 @@ import { isJsonObject, type JsonObject } from '../../../core/values/json/json.ts
 import type { Caller } from '../../../core/values/key.ts';
 import { type Rule, type StoredRule, foldRule } from '../rule.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
-import type { PastRules, Reads } from '../../../core/log/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import type { PastRules } from '../log/reads.ts';
 import type {
   FamilyCall,
   OrderedSteps,
@@ -23,8 +24,9 @@ import type {
 } from '../../../core/operations/records/family.ts';
 import type { PartSelection, RecordRevert } from '../../../core/operations/records/revert.ts';
 import { wideSetting } from './wide-settings.ts';
+import { storedRules } from '../log/family.ts';
 
-type RuleReads = Pick<Reads, 'rule' | 'rows'>;
+type RuleReads = Pick<Reads, 'rows' | 'of'>;
 
 /**
  * Throws `forbidden` for a place outside of the bounds of a key. It depends on the input alone, so
@@ -69,13 +71,13 @@ const assetUsesExaminedMax = 10_000;
  * that there is not, so it tells nothing of the others.
  */
 export function outerAsset(
-  reads: Pick<Reads, 'rulesOfAsset' | 'rule'>,
+  reads: Pick<Reads, 'of'>,
   { asset, before }: { readonly asset: string | undefined; readonly before: string | undefined },
   bounds: Bounds,
 ): string | undefined {
   if (asset === undefined || asset === before) return undefined;
-  for (const id of reads.rulesOfAsset(asset, assetUsesExaminedMax)) {
-    const rule = reads.rule(id)?.rule;
+  for (const id of reads.of(storedRules).rulesOfAsset(asset, assetUsesExaminedMax)) {
+    const rule = reads.of(storedRules).rule(id)?.rule;
     if (rule !== undefined && isRuleInside(bounds, rule)) return undefined;
   }
   const shown = JSON.stringify(asset.slice(0, shownPlaceCharactersMax));
@@ -88,7 +90,7 @@ export function outerAsset(
  */
 export function isRuleSeen(reads: RuleReads, id: string, bounds: Bounds | undefined): boolean {
   if (bounds === undefined) return true;
-  const now = reads.rule(id)?.rule ?? lastPlace(reads.rows('userinterface', id));
+  const now = reads.of(storedRules).rule(id)?.rule ?? lastPlace(reads.rows('userinterface', id));
   return now !== undefined && isRuleInside(bounds, now);
 }
 

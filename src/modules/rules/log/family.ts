@@ -1,7 +1,14 @@
+import type { RuleReads } from './reads.ts';
+import { createRuleReads } from './rule-reads.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf } from '../../../core/log/encoding.ts';
 import { type IndexEntry, putSeveralMarks } from '../../../core/log/index-entries.ts';
-import type { LogFamily, Planning, FamilyProjection, SharedPlan } from '../../../core/log/store.ts';
+import type {
+  ReadFamily,
+  Planning,
+  FamilyProjection,
+  SharedPlan,
+} from '../../../core/log/store.ts';
 import { type StoredRule, foldRule } from '../rule.ts';
 import { ruleAccessKeys } from './rule-access.ts';
 import { formerEntries, indexEntriesOf } from './rule-index.ts';
@@ -25,9 +32,9 @@ const plannedPlaces: SharedPlan<PlannedPlaces> = {
 };
 
 const userinterface: FamilyProjection<StoredRule> = {
-  stored: (reads, id) => reads.rule(id),
+  stored: (reads, id) => reads.of(storedRules).rule(id),
   fold: foldRule,
-  at: (reads, id, seq) => reads.ruleAt(id, seq),
+  at: (reads, id, seq) => reads.of(storedRules).ruleAt(id, seq),
   plan(planning, { id, action, data }, { before, after }) {
     const { entries, texts } = planning;
     const reached = after === undefined ? [] : indexEntriesOf(after);
@@ -56,8 +63,9 @@ const userinterface: FamilyProjection<StoredRule> = {
 };
 
 /** The page rules. */
-export const storedRules: LogFamily = {
+export const storedRules: ReadFamily<RuleReads> = {
   records: { userinterface },
+  reads: createRuleReads,
   upgrade(databases: Databases, former: number) {
     if (former < markedVersion) putSeveralMarks(databases);
     if (former < namesVersion) putRuleAssets(databases);
@@ -84,7 +92,7 @@ class PlannedPlaces {
       if (left.delete(reached)) continue;
       const planned = this.#more.get(reached) ?? 0;
       const { reads, isCopy } = this.#planning;
-      const failure = isCopy ? undefined : reads.roomFailure(place, planned);
+      const failure = isCopy ? undefined : reads.of(storedRules).roomFailure(place, planned);
       if (failure !== undefined) throw failure;
       this.#more.set(reached, planned + 1);
     }

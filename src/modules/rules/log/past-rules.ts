@@ -9,7 +9,10 @@ import {
   seqMax,
   storedJson,
 } from '../../../core/log/encoding.ts';
-import type { PastRules, Reads } from '../../../core/log/store.ts';
+import { historyBytes } from '../../../core/log/reads.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import { storedTables } from '../../tables/log/family.ts';
+import type { PastRules, RuleReads } from './reads.ts';
 import {
   candidateOf,
   historicalExactIds,
@@ -18,18 +21,21 @@ import {
 } from './rule-index.ts';
 
 /** The reads that the past is derived from. */
-export interface PastReads extends Pick<Reads, 'rowByKeyAt'> {
-  ruleAt(id: string, seq: number): StoredRule | undefined;
-  /** The bytes of all rows of a record. */
-  readonly historyBytes: (id: string) => number;
+interface PastReads {
+  readonly ruleAt: RuleReads['ruleAt'];
+  readonly reads: Reads;
 }
 
 /**
  * The page rules as they were right after a change of the log. An index of all places that a record
  * ever had finds them, and a fold of their own rows derives them, without a replay of the log.
  */
-export function createPastRules(databases: Databases, reads: PastReads, seq: number): PastRules {
-  const rule = (id: string): StoredRule | undefined => reads.ruleAt(id, seq);
+export function createPastRules(
+  databases: Databases,
+  { ruleAt, reads }: PastReads,
+  seq: number,
+): PastRules {
+  const rule = (id: string): StoredRule | undefined => ruleAt(id, seq);
   const candidates = (
     origin: string,
     ids: readonly string[],
@@ -43,7 +49,7 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
     });
   return {
     rule,
-    rowByKey: (table, value) => reads.rowByKeyAt(table, value, seq),
+    rowByKey: (table, value) => reads.of(storedTables).rowByKeyAt(table, value, seq),
     exactRules: (origin, path) =>
       candidates(origin, historicalExactIds(databases, origin, path), (then) => then.path === path),
     wildcardRules(origin, path) {
@@ -64,7 +70,7 @@ export function createPastRules(databases: Databases, reads: PastReads, seq: num
         const isRow = databases.row.doesExist(keyOf(id));
         yield isRow
           ? { id, stored: undefined, size: 0 }
-          : { id, stored: rule(id), size: reads.historyBytes(id) };
+          : { id, stored: rule(id), size: historyBytes(reads, id) };
       }
     },
   };

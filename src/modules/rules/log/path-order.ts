@@ -5,7 +5,7 @@ import { matchingOrigin, originsOf, type StoredRule } from '../rule.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import { markedKey, unmarkedKey } from './rule-index.ts';
-import type { PathRange, PathStep } from '../../../core/log/store.ts';
+import type { PathRange, PathStep } from './reads.ts';
 
 type PathDatabases = Pick<Databases, 'rule' | 'exact' | 'wildcard'>;
 

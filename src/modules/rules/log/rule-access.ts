@@ -1,7 +1,7 @@
 import { unknownSection } from '../../../core/pipeline/place-access.ts';
 import { accessOf, type Rule } from '../rule.ts';
 import type { Databases } from '../../../core/log/databases.ts';
-import type { Reads } from '../../../core/log/store.ts';
+import type { RuleReads } from './reads.ts';
 
 /** The key of a rule in `ruleaccess`, if it names an access section. */
 export function ruleAccessKeys(rule: Rule): readonly Buffer[] {
@@ -12,7 +12,7 @@ export function ruleAccessKeys(rule: Rule): readonly Buffer[] {
 /** Creates the reads of the access sections that page rules name. */
 export function createRuleAccessReads({
   ruleaccess,
-}: Pick<Databases, 'ruleaccess'>): Pick<Reads, 'accessNames' | 'rulesOfAccess'> {
+}: Pick<Databases, 'ruleaccess'>): Pick<RuleReads, 'accessNames' | 'rulesOfAccess'> {
   return {
     accessNames(limit) {
       const names: string[] = [];

@@ -1,6 +1,6 @@
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
-import type { Reads, RuleTime } from '../../../core/log/store.ts';
+import type { RuleReads, RuleTime } from './reads.ts';
 import { namedMoment } from '../../../core/values/time.ts';
 import { draftEntryKey, draftEntryValue, draftsWith } from '../../drafts/log/draft-entries.ts';
 import type { Rule, StoredRule } from '../rule.ts';
@@ -25,7 +25,7 @@ function timeKey(at: string, rest: string): Buffer {
 export function createRuleTimeReads({
   ruletime,
   rule,
-}: Pick<Databases, 'ruletime' | 'rule'>): Pick<Reads, 'nextRuleTimeMs' | 'ruleTimes'> {
+}: Pick<Databases, 'ruletime' | 'rule'>): Pick<RuleReads, 'nextRuleTimeMs' | 'ruleTimes'> {
   return {
     nextRuleTimeMs(nowMs) {
       // Keys of this moment are greater than it.
@@ -67,7 +67,7 @@ function assetKey(asset: string, rest: string): Buffer {
 /** Creates the read of the page rules that name an asset. */
 export function createRuleAssetReads({
   ruleasset,
-}: Pick<Databases, 'ruleasset'>): Pick<Reads, 'rulesOfAsset'> {
+}: Pick<Databases, 'ruleasset'>): Pick<RuleReads, 'rulesOfAsset'> {
   return {
     *rulesOfAsset(asset, limit) {
       const start = assetKey(asset, '');

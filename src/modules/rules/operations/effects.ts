@@ -11,10 +11,12 @@ import { breadcrumbStart } from '../../breadcrumbs/resolve.ts';
 import type { StoredRule } from '../rule.ts';
 import { rulesAtTime } from '../valid-rules.ts';
 import type { ViewConfig } from './rule-view.ts';
+import { storedRules } from '../log/family.ts';
+import { storedTables } from '../../tables/log/family.ts';
 
 /** The parts by which effectProblems finds what a rule leads to. */
 interface EffectParts {
-  readonly store: Pick<Reads, 'exactRules' | 'wildcardRules' | 'rule' | 'tablesAfter'>;
+  readonly store: Pick<Reads, 'of'>;
   readonly view: Pick<ViewConfig, 'schemaOf'>;
 }
 
@@ -78,10 +80,10 @@ function keyProblems(
   // Many branches may lead to one rule, of a megabyte, which a draft reads anew each time.
   const known = new Map<string, StoredRule | undefined>();
   const ruleOf = ({ id }: { readonly id: string }): StoredRule | undefined => {
-    if (!known.has(id)) known.set(id, store.rule(id));
+    if (!known.has(id)) known.set(id, store.of(storedRules).rule(id));
     return known.get(id);
   };
-  const rules = rulesAtTime({ anyTime: store, ruleOf }, visitor.nowMs);
+  const rules = rulesAtTime({ anyTime: store.of(storedRules), ruleOf }, visitor.nowMs);
   const origin = originAt(originsOf(stored.rule.origin), asked);
   const visit = { origin, path: stored.rule.path, query: '', fields, visitor };
   const start = { stored, capture: undefined };
@@ -127,7 +129,7 @@ function tableProblems(
     return [{ field: 'table', reason: 'no_effect', message }];
   }
   if (view.schemaOf(table) !== undefined) return [];
-  const known = [...store.tablesAfter('')].map((one) => one.table.name);
+  const known = [...store.of(storedTables).tablesAfter('')].map((one) => one.table.name);
   // The schema of a data host may still be on its way.
   if (known.includes(table)) return [];
   const suggestion = nearestName(table, known);

@@ -35,6 +35,7 @@ import {
   type Preview,
   type Previewed,
 } from './preview.ts';
+import { storedRules } from '../log/family.ts';
 
 /** The parts that userinterface.explain needs. */
 interface ExplainParts extends PageParts {
@@ -223,7 +224,7 @@ export const explainRequest = defineOperation({
 
 /** A note about fields of the winning rule that have no effect because they are not valid. */
 function waitingFields({ store }: Pick<PageParts, 'store'>, winner: Winner | null): string[] {
-  const rule = winner?.id === undefined ? undefined : store.rule(winner.id)?.rule;
+  const rule = winner?.id === undefined ? undefined : store.of(storedRules).rule(winner.id)?.rule;
   const names = Object.keys(rule?._unknowns_ ?? {});
   return names.length === 0 ? [] : [`Not valid, and kept in _unknowns_: ${names.join(', ')}.`];
 }

@@ -16,14 +16,12 @@ import type { Call } from '../../../core/operations/operation.ts';
 import { parsePlace, type Place } from '../../../core/operations/place.ts';
 import { isPreview, previewTimeMs } from './preview.ts';
 import type { ViewConfig } from './rule-view.ts';
+import { storedRules } from '../log/family.ts';
 
 /** The parts that the operations of the scope render need. */
 export interface PageParts {
   readonly site: SiteAccess;
-  readonly store: Pick<
-    Reads,
-    'seq' | 'seqAt' | 'at' | 'change' | 'rule' | 'exactRules' | 'wildcardRules' | 'rowByKey'
-  >;
+  readonly store: Pick<Reads, 'seq' | 'seqAt' | 'change' | 'of'>;
   readonly view: ViewConfig;
   /** The rows that pages show in previews: those that a caller may read. */
   readonly rowsFor: (call: Call) => RowReader;
@@ -62,7 +60,8 @@ export function siteFor(
   const seq = seqOfMoment(store, 'as_of', asOf);
   const { caller } = call;
   const timeMs = timeOf(store, asOf, call);
-  if (hasScope(caller, 'read')) return site.at(store.at(seq), pastRows({ seq, call }), timeMs);
+  if (hasScope(caller, 'read'))
+    return site.at(store.of(storedRules).at(seq), pastRows({ seq, call }), timeMs);
   throw new Failure(
     caller.keyId === undefined ? 'unauthenticated' : 'forbidden',
     'as_of needs an API key with the scope read. Send one, or leave as_of out.',
@@ -210,7 +209,8 @@ function sourcesInside(
   asOf: string | undefined,
   bounds: Bounds,
 ): (source: string | undefined) => boolean {
-  const rules = asOf === undefined ? store : store.at(seqOfMoment(store, 'as_of', asOf));
+  const live = store.of(storedRules);
+  const rules = asOf === undefined ? live : live.at(seqOfMoment(store, 'as_of', asOf));
   return isSourceInside(rulesInside(rules, bounds));
 }
 
@@ -241,7 +241,12 @@ export function breadcrumbSite(
   requireInside(caller, { origin: v.origin ?? call.origin, path: v.k }, 'k');
   const { store, rowsFor, pastRows } = parts;
   const timeMs = previewTimeMs(v) ?? timeOf(store, v.as_of, call);
-  if (v.as_of === undefined) return site.at(rulesInside(store, bounds), rowsFor(call), timeMs);
+  if (v.as_of === undefined)
+    return site.at(rulesInside(store.of(storedRules), bounds), rowsFor(call), timeMs);
   const seq = seqOfMoment(store, 'as_of', v.as_of);
-  return site.at(rulesInside(store.at(seq), bounds), pastRows({ seq, call }), timeMs);
+  return site.at(
+    rulesInside(store.of(storedRules).at(seq), bounds),
+    pastRows({ seq, call }),
+    timeMs,
+  );
 }

@@ -33,6 +33,8 @@ import { ruleProblems, type RuleChecks } from './rule-problems.ts';
 import { ruleSchema } from './rule-schema.ts';
 import { serverFields, type ViewConfig } from './rule-view.ts';
 import { siteProblems } from './shadows.ts';
+import { storedRules } from '../log/family.ts';
+import type { RuleStep } from '../log/reads.ts';
 
 /** The parts that the operations on page rules need. */
 export interface RuleParts extends RecordParts, Pick<RuleChecks, 'engines' | 'allowPrivate'> {
@@ -60,10 +62,10 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
   isWithin: isRuleWithin,
   boundRevert,
 
-  find: (reads, id) => recordOf(reads.rule(id)),
-  findAt: (reads, id, seq) => recordOf(reads.ruleAt(id, seq)),
-  after: (reads, id) => steps(reads.recordsAfter(id)),
-  afterAt: (reads, id, seq) => steps(reads.at(seq).recordsAfter(id)),
+  find: (reads, id) => recordOf(reads.of(storedRules).rule(id)),
+  findAt: (reads, id, seq) => recordOf(reads.of(storedRules).ruleAt(id, seq)),
+  after: (reads, id) => steps(reads.of(storedRules).recordsAfter(id)),
+  afterAt: (reads, id, seq) => steps(reads.of(storedRules).at(seq).recordsAfter(id)),
   fold: (before, change) => placed(foldRule(before && ruleOf(before), change)),
 
   place(write, { engines, accessNames }) {
@@ -107,7 +109,7 @@ export const ruleFamily: RecordFamily<RuleParts, Rule> = {
       },
     },
     orders: {
-      '-inserted': (reads, { after }) => steps(reads.recordsBefore(after)),
+      '-inserted': (reads, { after }) => steps(reads.of(storedRules).recordsBefore(after)),
       path: (reads, given) => pathSteps(reads, given, false),
       '-path': (reads, given) => pathSteps(reads, given, true),
     },
@@ -155,7 +157,7 @@ function ruleOf({ record, ...place }: StoredRecord<Rule>): StoredRule {
   return { rule: record, ...place };
 }
 
-function* steps(walked: ReturnType<Reads['recordsAfter']>): Iterable<RecordStep<Rule>> {
+function* steps(walked: Iterable<RuleStep>): Iterable<RecordStep<Rule>> {
   for (const { stored, ...step } of walked) yield { ...step, stored: recordOf(stored) };
 }
 
@@ -170,7 +172,7 @@ function* pathSteps(
     origin: typeof origin === 'string' ? origin : undefined,
     path: typeof path === 'string' ? path : undefined,
   };
-  for (const { id, stored, size, place } of reads.rulesByPath(range)) {
+  for (const { id, stored, size, place } of reads.of(storedRules).rulesByPath(range)) {
     yield { id, stored: recordOf(stored), size, cursor: place };
   }
 }
@@ -181,12 +183,12 @@ function* pathSteps(
  * (docs/design/history.md#former-secrets).
  */
 export function withoutFormerHeaders(
-  states: readonly Pick<Reads, 'rule'>[],
+  states: readonly Pick<Reads, 'of'>[],
   reader: Reader,
 ): ShowFields {
   if (hasScope(reader, 'design')) return allShown;
   return (id, fields) => {
-    const current = states.flatMap((state) => state.rule(id)?.rule ?? []);
+    const current = states.flatMap((state) => state.of(storedRules).rule(id)?.rule ?? []);
     return replaceFormerSecrets(fields, current, maskedValue);
   };
 }

@@ -14,10 +14,11 @@ import type { Call } from '../../../core/operations/operation.ts';
 import type { Winner } from '../../../core/pipeline/explanation.ts';
 import type { PageRequest } from '../../../core/pipeline/source.ts';
 import type { SiteAccess } from '../site-access.ts';
+import { storedRules } from '../log/family.ts';
 
 /** The parts by which siteProblems finds what else answers. */
 export interface ShadowParts {
-  readonly store: Pick<Reads, 'exactRules' | 'wildcardRules'>;
+  readonly store: Pick<Reads, 'of'>;
   readonly site: Pick<SiteAccess, 'explain' | 'hasFile'>;
 }
 
@@ -111,9 +112,9 @@ function rulesAt(
   store: ShadowParts['store'],
   { origin, path }: Pick<Candidate, 'origin' | 'path'>,
 ): readonly Candidate[] {
-  if (!hasWildcard(path)) return store.exactRules(origin, path);
+  if (!hasWildcard(path)) return store.of(storedRules).exactRules(origin, path);
   // A `*` at the end may stand for nothing, one for a segment for any text.
-  for (const group of store.wildcardRules(origin, path.replace(/\*$/, ''))) {
+  for (const group of store.of(storedRules).wildcardRules(origin, path.replace(/\*$/, ''))) {
     if (group[0]?.path === path) return group;
   }
   return [];

@@ -1,5 +1,6 @@
 import type { Reads, Store } from '../../../core/log/store.ts';
 import type { StoredRule } from '../rule.ts';
+import { storedRules } from '../log/family.ts';
 
 /** How long a subscriber to the moments of page rules waits before it reads the clock again. */
 const timeNoticeWaitMsMax = 60_000;
@@ -9,7 +10,7 @@ const timeNoticeRulesMax = 100;
 
 /** What the notices read, and the clock in milliseconds since 1970. */
 export interface TimedLog {
-  readonly store: Pick<Reads, 'seq' | 'nextRuleTimeMs' | 'ruleTimes'> & Pick<Store, 'waitForRows'>;
+  readonly store: Pick<Reads, 'seq' | 'of'> & Pick<Store, 'waitForRows'>;
   readonly now: () => number;
 }
 
@@ -27,7 +28,7 @@ export async function* ruleMoments(
   let seenMs = now();
   while (!signal.aborted) {
     const nowMs = now();
-    const nextMs = store.nextRuleTimeMs(seenMs);
+    const nextMs = store.of(storedRules).nextRuleTimeMs(seenMs);
     if (nextMs === undefined || nowMs < nextMs) {
       // A clock that is set back passes the same moments again.
       seenMs = Math.min(seenMs, nowMs);
@@ -69,7 +70,7 @@ function momentIn({
   fromMs,
   nowMs,
 }: {
-  readonly store: Pick<Reads, 'ruleTimes'>;
+  readonly store: Pick<Reads, 'of'>;
   readonly isWanted: (stored: StoredRule) => boolean;
   readonly fromMs: number;
   readonly nowMs: number;
@@ -77,7 +78,7 @@ function momentIn({
   const range = { from: isoOf(fromMs + 1), until: isoOf(nowMs + 1) };
   let examined = 0;
   let found: string | undefined;
-  for (const { at, stored } of store.ruleTimes(range)) {
+  for (const { at, stored } of store.of(storedRules).ruleTimes(range)) {
     examined += 1;
     // A page that asks once too often costs less than to look at all rules of the moment.
     if (isWanted(stored) || examined >= timeNoticeRulesMax) found = at;

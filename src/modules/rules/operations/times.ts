@@ -1,4 +1,5 @@
-import type { Reads, RuleTime } from '../../../core/log/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import type { RuleTime } from '../log/reads.ts';
 import {
   listCharactersMax,
   listRowsDefault,
@@ -12,6 +13,7 @@ import { namedMoment } from '../../../core/values/time.ts';
 import { momentCharactersMax } from '../../drafts/operations/limits.ts';
 import { ruleKinds } from '../rule.ts';
 import { limitOf } from './fields.ts';
+import { storedRules } from '../log/family.ts';
 
 /** Times of page rules that one page of userinterface.times looks at. */
 const timesExaminedMax = 10_000;
@@ -80,7 +82,7 @@ export const listTimes = defineOperation({
       };
       const rows: ReturnType<typeof timeRow>[] = [];
       let [examined, characters] = [0, 0];
-      for (const time of store.ruleTimes(range)) {
+      for (const time of store.of(storedRules).ruleTimes(range)) {
         const isSeen = isRuleInside(bounds, time.stored.rule);
         if (isSeen) rows.push(timeRow(time));
         examined += 1;

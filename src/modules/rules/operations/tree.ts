@@ -14,6 +14,7 @@ import type { SiteAccess } from '../site-access.ts';
 import { parseRuleOrigin } from './fields.ts';
 import { shadowsAt } from './shadows.ts';
 import { turnsOf } from '../../../core/operations/turns.ts';
+import { storedRules } from '../log/family.ts';
 
 /** The parts of userinterface.tree. */
 interface TreeParts {
@@ -106,7 +107,9 @@ export const ruleTree = defineOperation({
     async ({ origin, path = '', after, limit = listRowsDefault, shadows = false }, call) => {
       const { bounds } = call.caller;
       if (origin === undefined && bounds !== undefined) {
-        const origins = boundOrigins(store, bounds).filter((one) => isBefore(after ?? '', one));
+        const origins = boundOrigins(store.of(storedRules), bounds).filter((one) =>
+          isBefore(after ?? '', one),
+        );
         const next = origins.length > limit ? (origins[limit - 1] ?? null) : null;
         return { kind: 'data', data: { origins: origins.slice(0, limit), rows: [], next } };
       }
@@ -163,7 +166,7 @@ const noFiles: Awaited<ReturnType<SiteAccess['namesBelow']>> = {
  * Throws `forbidden` for a path beside them.
  */
 function rootsOf(
-  store: Pick<Store, 'nodesBelow' | 'rule'>,
+  store: Pick<Store, 'of'>,
   { bounds, origin, path }: { bounds: Bounds; origin: string; path: string },
   caller: Caller,
 ): readonly TreeNode[] | undefined {
@@ -194,7 +197,7 @@ interface KeyedNode {
 }
 
 function nodePage(
-  store: Pick<Store, 'nodesBelow' | 'rule'>,
+  store: Pick<Store, 'of'>,
   files: readonly FolderName[],
   given: { origin: string; path: string; after: string | undefined; limit: number },
 ): { readonly rows: readonly TreeNode[]; readonly next: string | null } {
@@ -216,10 +219,10 @@ function nodePage(
 }
 
 function* ruleNodes(
-  store: Pick<Store, 'nodesBelow' | 'rule'>,
+  store: Pick<Store, 'of'>,
   { origin, path, after }: { origin: string; path: string; after: string | undefined },
 ): Generator<KeyedNode, undefined> {
-  for (const { name, isFolder, rules } of store.nodesBelow(origin, path, after)) {
+  for (const { name, isFolder, rules } of store.of(storedRules).nodesBelow(origin, path, after)) {
     const whole = path + name;
     const key = !isFolder && isWildcardPath(whole) ? name.slice(0, -1) : name;
     const shown = rules.map((rule) => ({ ...rule, ...sourceOf(store, rule) }));
@@ -270,21 +273,21 @@ function isBefore(one: string, other: string): boolean {
 }
 
 function sourceOf(
-  store: Pick<Store, 'rule'>,
+  store: Pick<Store, 'of'>,
   { id, kind }: { readonly id: string; readonly kind: string },
 ): { readonly source?: string } {
   if (kind !== 'content.fetch') return {};
-  const source = store.rule(id)?.rule.enginedata?.source;
+  const source = store.of(storedRules).rule(id)?.rule.enginedata?.source;
   return typeof source === 'string' ? { source } : {};
 }
 
 function originPage(
-  store: Pick<Store, 'ruleOrigins'>,
+  store: Pick<Store, 'of'>,
   mountOrigins: readonly string[],
   { after = '', limit }: { readonly after: string | undefined; readonly limit: number },
 ) {
   const ofRules: string[] = [];
-  for (const origin of store.ruleOrigins(after)) {
+  for (const origin of store.of(storedRules).ruleOrigins(after)) {
     if (ofRules.push(origin) > limit) break;
   }
   const ofMounts = mountOrigins.filter((origin) => isBefore(after, origin));

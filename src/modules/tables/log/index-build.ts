@@ -1,18 +1,12 @@
 import type { Task } from '../../../core/background/tasks.ts';
 import type { Databases } from '../../../core/log/databases.ts';
-import { keyOf, storedJson } from '../../../core/log/encoding.ts';
+import { keyOf } from '../../../core/log/encoding.ts';
 import { backgroundPollMs } from '../../../core/log/limits.ts';
-import type {
-  IndexBuild,
-  LogPart,
-  Reads,
-  RowStep,
-  Store,
-  TableCounts,
-} from '../../../core/log/store.ts';
+import type { LogPart, Reads, Store } from '../../../core/log/store.ts';
+import type { IndexBuild, RowStep, TableCounts } from './reads.ts';
 import type { Log } from '../../../core/report/log.ts';
 import { comparedValue } from '../row.ts';
-import { type StoredTable, type TableIndexes, tableIndexes } from '../table.ts';
+import { type TableIndexes, tableIndexes } from '../table.ts';
 import {
   buildKey,
   indexKey,
@@ -21,18 +15,15 @@ import {
   prefixEnd,
   rowWords,
   searchIndex,
-  startedBuild,
   wordKey,
 } from './index-key.ts';
+import { storedTables } from './family.ts';
 
 /** How many rows are built between two lines of the log. */
 const rowsPerReport = 100_000;
 
 /** Rows that one transaction adds to an index that is being built: a request waits for it. */
 export const indexBuildRowsMax = 2_000;
-
-/** The name in `meta` of the rules by which words were found. */
-const wordRules = 'words';
 
 /** Builds the indexes of tables. */
 interface IndexBuilder {
@@ -75,7 +66,7 @@ interface Piece {
 
 /** Undefined if all indexes are complete: another process may have done it meanwhile. */
 function nextPiece(databases: Databases, reads: Reads): Piece | undefined {
-  const [build] = reads.indexBuilds();
+  const [build] = reads.of(storedTables).indexBuilds();
   if (build === undefined) return undefined;
   return build.phase === 'empty' ? emptied(databases, reads, build) : filled(reads, build);
 }
@@ -114,7 +105,7 @@ function emptied(databases: Databases, reads: Reads, build: IndexBuild): Piece {
 /** Adds some rows to an index. */
 function filled(reads: Reads, build: IndexBuild): Piece {
   const { table, index, after, done } = build;
-  const rows = firstRows(reads.rowsAfter(table, after));
+  const rows = firstRows(reads.of(storedTables).rowsAfter(table, after));
   const { search, instants } = indexesOf(reads, table);
   const isComplete = rows.length < indexBuildRowsMax;
   return {
@@ -155,64 +146,19 @@ function countWords(
   table: string,
   change: { readonly words: number } | { readonly more: number },
 ): void {
-  if (reads.table(table) === undefined) return;
-  const counts = reads.tableCounts(table);
+  if (reads.of(storedTables).table(table) === undefined) return;
+  const counts = reads.of(storedTables).tableCounts(table);
   const words = 'words' in change ? change.words : counts.words + change.more;
   const after: TableCounts = { ...counts, words };
   tablecount.putSync(keyOf(table), JSON.stringify(after));
 }
 
 function indexesOf(reads: Reads, name: string): TableIndexes {
-  return tableIndexes(reads.table(name)?.table ?? {});
+  return tableIndexes(reads.of(storedTables).table(name)?.table ?? {});
 }
 
 function hasIndex({ fields, search }: TableIndexes, index: string): boolean {
   return index === searchIndex ? search.length > 0 : fields.includes(index);
-}
-
-/**
- * Starts a new build of the indexes in which an earlier version has date-times as texts. The caller
- * runs it in a write transaction.
- */
-export function refreshInstants(databases: Databases): void {
-  const { tablecount, indexbuild } = databases;
-  for (const { name, instants } of instantIndexes(databases)) {
-    const { rows } = storedJson(tablecount.get(keyOf(name)) ?? '{"rows":0}') as TableCounts;
-    for (const field of rows > 0 ? instants : []) {
-      const build = startedBuild(name, field, rows);
-      indexbuild.putSync(buildKey(name, field), JSON.stringify(build));
-    }
-  }
-}
-
-/** The ids of the tables with date-times in their indexes. */
-export function tablesWithInstants(databases: Databases): readonly string[] {
-  return instantIndexes(databases).map(({ id }) => id);
-}
-
-function instantIndexes({ table }: Databases) {
-  return [...table.getRange({})]
-    .map(({ value }) => (storedJson(value) as StoredTable).table)
-    .map((definition) => ({ ...definition, ...tableIndexes(definition) }))
-    .filter(({ instants }) => instants.size > 0);
-}
-
-/**
- * Starts a new build of the words of all tables if the rules by which ICU finds words have changed
- * since the last build. The caller runs it in a write transaction.
- */
-export function refreshWords({ meta, table, tablecount, indexbuild }: Databases): void {
-  const rules = `${process.versions.icu ?? ''} ${process.versions.unicode ?? ''}`;
-  if (meta.get(wordRules) === rules) return;
-  meta.putSync(wordRules, rules);
-  for (const { value } of table.getRange({})) {
-    const { table: definition } = storedJson(value) as StoredTable;
-    if (tableIndexes(definition).search.length === 0) continue;
-    const counts = tablecount.get(keyOf(definition.name));
-    const { rows } = storedJson(counts ?? '{"rows":0}') as TableCounts;
-    const build = startedBuild(definition.name, searchIndex, rows);
-    indexbuild.putSync(buildKey(definition.name, searchIndex), JSON.stringify(build));
-  }
 }
 
 interface BuilderParts {

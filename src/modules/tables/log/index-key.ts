@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { IndexBuild } from '../../../core/log/store.ts';
+import type { IndexBuild } from './reads.ts';
 import {
   type ExactNumber,
   decimalOf,

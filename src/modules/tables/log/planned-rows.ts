@@ -1,12 +1,7 @@
 import type { Change } from '../../../core/log/change.ts';
 import { keyOf } from '../../../core/log/encoding.ts';
-import type {
-  IndexBuild,
-  Planning,
-  Reads,
-  SharedPlan,
-  TableCounts,
-} from '../../../core/log/store.ts';
+import type { Planning } from '../../../core/log/store.ts';
+import type { IndexBuild, TableCounts, TableReads } from './reads.ts';
 import type {
   DataTexts,
   PlannedEntries,
@@ -66,20 +61,14 @@ interface InsertedRow {
 }
 
 /** Tables as a decision leaves them, for the next one of the same transaction. */
-type CarriedTables = Map<string, PlannedTable>;
-
-/** The tables and rows of a decision. */
-export const plannedRows: SharedPlan<PlannedRows> = {
-  begin: (planning, carried) => new PlannedRows(planning, carried as CarriedTables | undefined),
-  finish: (rows) => rows.finish(),
-};
+export type CarriedTables = Map<string, PlannedTable>;
 
 const noIndexes: TableIndexes = { key: undefined, fields: [], search: [], instants: new Set() };
 
 /** Plans the entries of tables and rows, which depend on each other within one decision. */
-class PlannedRows {
+export class PlannedRows {
   readonly #planning: Planning;
-  readonly #reads: Reads;
+  readonly #reads: TableReads;
   readonly #entries: PlannedEntries;
   readonly #texts: DataTexts;
   readonly #tables: CarriedTables;
@@ -90,9 +79,13 @@ class PlannedRows {
   #run: InsertedRow[] | undefined;
   readonly #declared = new Map<string, DeclaredEvents>();
 
-  constructor(planning: Planning, carried: CarriedTables = new Map<string, PlannedTable>()) {
+  constructor(
+    planning: Planning,
+    reads: TableReads,
+    carried: CarriedTables = new Map<string, PlannedTable>(),
+  ) {
     this.#planning = planning;
-    this.#reads = planning.reads;
+    this.#reads = reads;
     this.#entries = planning.entries;
     this.#texts = planning.texts;
     this.#tables = carried;

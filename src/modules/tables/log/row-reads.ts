@@ -2,29 +2,14 @@ import { sameScalar, scalarOf, type StoredRow, foldRow } from '../row.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
-import type { Reads, RowStep } from '../../../core/log/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import type { RowReads, RowStep, TableReads } from './reads.ts';
 import { keyPrefix, prefixEnd, rowInTable, rowKey } from './index-key.ts';
 import { countByIndex, placesInIndex, rowsByIndex } from './row-scan.ts';
 import { searchRows } from './row-search.ts';
 
-type RowReads = Pick<
-  Reads,
-  | 'row'
-  | 'rowStep'
-  | 'rowAt'
-  | 'rowIdByKey'
-  | 'rowByKey'
-  | 'rowByKeyAt'
-  | 'rowsAfter'
-  | 'rowsAt'
-  | 'rowsByIndex'
-  | 'placesInIndex'
-  | 'countByIndex'
-  | 'searchRows'
->;
-
 /** The reads that those of rows are made of. */
-interface RowParts extends Pick<Reads, 'rows' | 'table' | 'tableNamedAt'> {
+interface RowParts extends Pick<Reads, 'rows'>, Pick<TableReads, 'table' | 'tableNamedAt'> {
   /** The bytes of all rows of the log of a record. */
   readonly historyBytes: (id: string) => number;
 }
@@ -33,18 +18,18 @@ interface RowParts extends Pick<Reads, 'rows' | 'table' | 'tableNamedAt'> {
 export function createRowReads(databases: Databases, parts: RowParts): RowReads {
   const { rows, table, tableNamedAt, historyBytes } = parts;
   const { rowkey, everrowkey, tablerow, evertablerow } = databases;
-  const rowStep: Reads['rowStep'] = (id) => {
+  const rowStep: TableReads['rowStep'] = (id) => {
     const text = databases.row.get(keyOf(id));
     const stored = text === undefined ? undefined : (storedJson(text) as StoredRow);
     return { id, stored, size: text?.length ?? 0 };
   };
-  const row: Reads['row'] = (id) => rowStep(id).stored;
-  const rowAt: Reads['rowAt'] = (id, seq) => {
+  const row: TableReads['row'] = (id) => rowStep(id).stored;
+  const rowAt: TableReads['rowAt'] = (id, seq) => {
     const current = row(id);
     if (current !== undefined && current.seq <= seq) return current;
     return foldRows(rows('record', id, seq), foldRow).stored;
   };
-  const rowIdByKey: Reads['rowIdByKey'] = (name, value) =>
+  const rowIdByKey: TableReads['rowIdByKey'] = (name, value) =>
     value === null ? undefined : rowkey.get(rowKey(name, value, ''));
 
   return {

@@ -4,7 +4,7 @@ import { comparedValue, compareScalars, type Row, type Scalar, type StoredRow } 
 import { isInstant, type StoredTable } from '../table.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyBytesMax, keyOf, storedJson } from '../../../core/log/encoding.ts';
-import type { IndexRange, IndexStep } from '../../../core/log/store.ts';
+import type { IndexRange, IndexStep } from './reads.ts';
 import {
   indexKey,
   isCut,

@@ -1,7 +1,7 @@
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
 import { searchSliceRows } from '../../../core/log/limits.ts';
-import type { SearchOptions, SearchStep, TableCounts } from '../../../core/log/store.ts';
+import type { SearchOptions, SearchStep, TableCounts } from './reads.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import type { StoredRow } from '../row.ts';
 import { type StoredTable, tableIndexes } from '../table.ts';

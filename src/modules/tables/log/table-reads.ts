@@ -1,7 +1,8 @@
 import { LRUCache } from 'lru-cache';
 import type { Databases } from '../../../core/log/databases.ts';
 import { keyOf, storedJson } from '../../../core/log/encoding.ts';
-import type { IndexBuild, Reads, TableCounts } from '../../../core/log/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import type { IndexBuild, TableCounts, TableReads, RowReads } from './reads.ts';
 import { foldRows } from '../../../core/log/write/fold.ts';
 import { type StoredTable, foldTable } from '../table.ts';
 import { buildKey, keyPrefix, prefixEnd } from './index-key.ts';
@@ -9,28 +10,17 @@ import { buildKey, keyPrefix, prefixEnd } from './index-key.ts';
 /** Tables whose definitions are in the cache. */
 const tablesRememberedMax = 1_000;
 
-type TableReads = Pick<
-  Reads,
-  | 'table'
-  | 'tableById'
-  | 'tableAt'
-  | 'tableNamedAt'
-  | 'tablesAfter'
-  | 'tablesAt'
-  | 'tableCounts'
-  | 'indexBuild'
-  | 'indexBuilds'
->;
+type DefinitionReads = Omit<TableReads, keyof RowReads>;
 
 /** Reads the projections of tables, and their past states from the rows of the log. */
-export function createTableReads(databases: Databases, rows: Reads['rows']): TableReads {
+export function createTableReads(databases: Databases, rows: Reads['rows']): DefinitionReads {
   const { table, evertablename } = databases;
-  const tableById: Reads['tableById'] = (id) => {
+  const tableById: TableReads['tableById'] = (id) => {
     const text = table.get(keyOf(id));
     return text === undefined ? undefined : (storedJson(text) as StoredTable);
   };
   const named = createNamedTables(databases, tableById);
-  const tableAt: Reads['tableAt'] = (id, seq) => {
+  const tableAt: TableReads['tableAt'] = (id, seq) => {
     const current = tableById(id);
     if (current !== undefined && current.seq <= seq) return current;
     return foldRows(rows('table', id, seq), foldTable).stored;
@@ -73,8 +63,8 @@ export function createTableReads(databases: Databases, rows: Reads['rows']): Tab
  */
 function createNamedTables(
   { tablename }: Databases,
-  tableById: Reads['tableById'],
-): Reads['table'] {
+  tableById: TableReads['tableById'],
+): TableReads['table'] {
   const known = new LRUCache<string, { readonly stamp: string; readonly stored: StoredTable }>({
     max: tablesRememberedMax,
   });

@@ -8,6 +8,7 @@ import { rowChecksAuthor } from './row-checks.ts';
 import { schemaEffect, type SchemaEffect } from './schema-change.ts';
 import { counted } from '../../../core/values/units.ts';
 import { eventLoop } from '../../../core/fair/turns.ts';
+import { storedTables } from '../log/family.ts';
 
 /** A table of the ini file. */
 interface ConfiguredTable {
@@ -84,9 +85,9 @@ async function effectOf(
   store: Reads,
   definition: ConfiguredTable['definition'],
 ): Promise<SchemaEffect | undefined> {
-  const stored = store.table(definition.name);
+  const stored = store.of(storedTables).table(definition.name);
   if (stored === undefined || sameJson(stored.table.schema, definition.schema)) return undefined;
-  if (store.tableCounts(definition.name).rows === 0) return undefined;
+  if (store.of(storedTables).tableCounts(definition.name).rows === 0) return undefined;
   const after = { ...definition, id: stored.table.id };
   return schemaEffect(store, { before: stored.table, after }, eventLoop.turns('tables'));
 }
@@ -106,13 +107,14 @@ function draftOf(
   newId: () => string,
 ): LoggedDraft | undefined {
   const fields = { ...definition } as unknown as JsonObject;
-  const stored = reads.table(definition.name);
+  const stored = reads.of(storedTables).table(definition.name);
   if (stored === undefined) {
     return { family: 'table', id: newId(), action: 'insert', data: fields };
   }
   const data = differenceTo(stored, fields);
   if (Object.keys(data).length === 0) return undefined;
-  const isPending = 'schema' in data && reads.tableCounts(definition.name).rows > 0;
+  const isPending =
+    'schema' in data && reads.of(storedTables).tableCounts(definition.name).rows > 0;
   const edit = isPending ? { ...data, rows_pending: true } : data;
   return { family: 'table', id: stored.table.id, action: 'edit', data: edit };
 }
@@ -136,7 +138,7 @@ const hostFields: readonly string[] = ['schema', 'key', 'title'];
 /** Names the tables that the ini file had before: operations can change them now. */
 function nameFormerTables(tables: readonly ConfiguredTable[], store: Reads, log: Log): void {
   const named = new Set(tables.map(({ name }) => name));
-  for (const { table } of store.tablesAfter('')) {
+  for (const { table } of store.of(storedTables).tablesAfter('')) {
     if (named.has(table.name)) continue;
     const latest = store.rows('table', table.id).findLast(({ by }) => by !== rowChecksAuthor);
     if (latest?.by !== configuredTablesAuthor) continue;

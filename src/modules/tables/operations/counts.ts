@@ -1,5 +1,6 @@
 import type { Store } from '../../../core/log/store.ts';
 import { defineOperation } from '../../../core/operations/operation.ts';
+import { storedTables } from '../log/family.ts';
 
 const count = { type: 'integer', minimum: 0 } as const;
 
@@ -30,10 +31,13 @@ export const countTables = defineOperation({
     },
   },
   run:
-    ({ store }: { readonly store: Pick<Store, 'tablesAfter' | 'tableCounts'> }) =>
+    ({ store }: { readonly store: Pick<Store, 'of'> }) =>
     () => {
-      const names = [...store.tablesAfter('')].map(({ table }) => table.name);
-      const rows = names.map((name) => ({ name, rows: store.tableCounts(name).rows }));
+      const names = [...store.of(storedTables).tablesAfter('')].map(({ table }) => table.name);
+      const rows = names.map((name) => ({
+        name,
+        rows: store.of(storedTables).tableCounts(name).rows,
+      }));
       return { kind: 'data', data: { rows } };
     },
 });

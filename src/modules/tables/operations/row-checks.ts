@@ -8,6 +8,7 @@ import type { Log } from '../../../core/report/log.ts';
 import { rowTable } from '../rows/compiled-tables.ts';
 import type { StoredTable } from '../table.ts';
 import { rowCorrection } from './schema-change.ts';
+import { storedTables } from '../log/family.ts';
 
 /**
  * Rows that are checked in one turn of the event loop, and moved by at most one transaction; a long
@@ -68,7 +69,9 @@ async function checkTables(parts: CheckParts, well: () => void): Promise<void> {
     store.refresh();
     const seq = store.seq();
     if (seq !== seen) {
-      const pending = [...store.tablesAfter('')].filter(({ table }) => table.rows_pending);
+      const pending = [...store.of(storedTables).tablesAfter('')].filter(
+        ({ table }) => table.rows_pending,
+      );
       for (const stored of pending) await checkRows(stored, parts);
       seen = seq;
     }
@@ -81,7 +84,7 @@ async function checkTables(parts: CheckParts, well: () => void): Promise<void> {
 async function checkRows(stored: StoredTable, parts: CheckParts): Promise<void> {
   const { store, log, running, signal } = parts;
   const { id, name } = stored.table;
-  const of = store.tableCounts(name).rows;
+  const of = store.of(storedTables).tableCounts(name).rows;
   let [checked, moved, last] = [0, 0, ''];
   try {
     for (;;) {
@@ -98,7 +101,7 @@ async function checkRows(stored: StoredTable, parts: CheckParts): Promise<void> 
       if (slice.isEnd) break;
     }
     await store.commit(rowChecksAuthor, (reads) => {
-      const isSame = reads.tableById(id)?.seq === stored.seq;
+      const isSame = reads.of(storedTables).tableById(id)?.seq === stored.seq;
       const draft: LoggedDraft = {
         family: 'table',
         id,
@@ -128,7 +131,7 @@ function nextRows(
   const table = rowTable(store, stored);
   const ids: string[] = [];
   let [last, checked, examined] = [after, 0, 0];
-  for (const step of store.rowsAfter(stored.table.name, after)) {
+  for (const step of store.of(storedTables).rowsAfter(stored.table.name, after)) {
     last = step.id;
     checked += 1;
     const correction = step.stored === undefined ? {} : rowCorrection(step.stored.row, table);
@@ -146,11 +149,11 @@ function correctRows(
   ids: readonly string[],
 ): Promise<number | undefined> {
   return store.commit(rowChecksAuthor, (reads) => {
-    const now = reads.table(stored.table.name);
+    const now = reads.of(storedTables).table(stored.table.name);
     if (now?.seq !== stored.seq) return { drafts: [], answer: () => undefined };
     const table = rowTable(reads, now);
     const drafts = ids.flatMap((id): readonly LoggedDraft[] => {
-      const row = reads.row(id)?.row;
+      const row = reads.of(storedTables).row(id)?.row;
       const data = row === undefined ? {} : rowCorrection(row, table);
       return Object.keys(data).length > 0 ? [{ family: 'record', id, action: 'edit', data }] : [];
     });

@@ -15,6 +15,7 @@ import {
 import { type CompiledTable, compileTable } from '../compiled-table.ts';
 import type { Row } from '../row.ts';
 import type { TableDefinition } from '../table.ts';
+import { storedTables } from '../log/family.ts';
 
 /** Rows that the report of a schema change lists; it counts the others. */
 const reportedRowsMax = 20;
@@ -56,7 +57,7 @@ export async function reviewSchemaChange(
 
 /** Counts the rows with values that a new schema does not permit. */
 export async function schemaEffect(
-  store: Pick<Reads, 'rowsAfter' | 'table'>,
+  store: Pick<Reads, 'of'>,
   { before, after }: { readonly before: TableDefinition; readonly after: TableDefinition },
   turns: WorkTurns,
 ): Promise<SchemaEffect> {
@@ -64,7 +65,7 @@ export async function schemaEffect(
   const counts = new Map<string, number>();
   const first: { id: string; fields: readonly string[] }[] = [];
   let [rows, invalid] = [0, 0];
-  for (const { id, stored } of store.rowsAfter(before.name, '')) {
+  for (const { id, stored } of store.of(storedTables).rowsAfter(before.name, '')) {
     rows += 1;
     const names = stored === undefined ? [] : newlyInvalid(stored.row, former, next);
     for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1);

@@ -20,6 +20,7 @@ import { type DefinitionMistake, definitionFields, parseDefinition } from '../de
 import { type StoredTable, type TableDefinition, foldTable } from '../table.ts';
 import { reviewSchemaChange } from './schema-change.ts';
 import { schemaChangeReport, tableSchema } from './table-schema.ts';
+import { storedTables } from '../log/family.ts';
 
 /** Bytes of the JSON of a definition. */
 const tableBytesMax = 1_200_000;
@@ -46,10 +47,10 @@ export const tableFamily: RecordFamily<TableParts, TableDefinition> = {
   },
 
   forCall: (_given, reads, parts) => tablesFor(reads, parts),
-  find: (reads, id) => recordOf(reads.tableById(id)),
-  findAt: (reads, id, seq) => recordOf(reads.tableAt(id, seq)),
-  after: (reads, id) => steps(reads.tablesAfter(id)),
-  afterAt: (reads, id, seq) => steps(reads.tablesAt(id, seq)),
+  find: (reads, id) => recordOf(reads.of(storedTables).tableById(id)),
+  findAt: (reads, id, seq) => recordOf(reads.of(storedTables).tableAt(id, seq)),
+  after: (reads, id) => steps(reads.of(storedTables).tablesAfter(id)),
+  afterAt: (reads, id, seq) => steps(reads.of(storedTables).tablesAt(id, seq)),
   fold: (before, change) =>
     placed(foldTable(before && { ...before, table: before.record }, change)),
 
@@ -60,7 +61,7 @@ export const tableFamily: RecordFamily<TableParts, TableDefinition> = {
   reviewSchema: schemaChangeReport,
   afterRevert: (reads, records) =>
     records.flatMap(({ id, becomes, now = {}, then = {} }) => {
-      const stored = reads.tableById(id);
+      const stored = reads.of(storedTables).tableById(id);
       const isSchema = becomes === 'changed' && differingNames(now, then).includes('schema');
       if (!isSchema || stored === undefined || rowsOf(reads, stored) === 0) return [];
       return [{ family: 'table', id, action: 'edit', data: { rows_pending: true } } as const];
@@ -98,8 +99,8 @@ function* steps(tables: Iterable<StoredTable>): Iterable<RecordStep<TableDefinit
   }
 }
 
-function rowsOf(reads: Pick<Reads, 'tableCounts'>, { table }: StoredTable): number {
-  return reads.tableCounts(table.name).rows;
+function rowsOf(reads: Pick<Reads, 'of'>, { table }: StoredTable): number {
+  return reads.of(storedTables).tableCounts(table.name).rows;
 }
 
 /** The family in a transaction: the ini file decides about its own tables. */
@@ -122,7 +123,7 @@ function tablesFor(
       return placeTableFields(write, reads);
     },
     requireRevertAccess(now, { id }) {
-      if (typeof id === 'string') requireOwn(now.tableById(id)?.table.name);
+      if (typeof id === 'string') requireOwn(now.of(storedTables).tableById(id)?.table.name);
     },
   };
 }
@@ -138,7 +139,7 @@ function nameIn({ name }: JsonObject): string | undefined {
  */
 export function placeTableFields(
   write: FieldWrite<TableDefinition>,
-  reads: Pick<Reads, 'tableCounts'>,
+  reads: Pick<Reads, 'of'>,
 ): JsonObject {
   const { current } = write;
   const known: readonly string[] = definitionFields;
@@ -161,7 +162,9 @@ export function placeTableFields(
     },
   }));
   const isPending =
-    current !== undefined && 'schema' in data && reads.tableCounts(current.name).rows > 0;
+    current !== undefined &&
+    'schema' in data &&
+    reads.of(storedTables).tableCounts(current.name).rows > 0;
   return isPending ? { ...data, rows_pending: true } : data;
 }
 

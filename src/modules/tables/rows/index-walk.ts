@@ -1,4 +1,5 @@
-import type { IndexRange, Reads } from '../../../core/log/store.ts';
+import type { Reads } from '../../../core/log/store.ts';
+import type { IndexRange, RowStep } from '../log/reads.ts';
 import type { RecordStep, StoredRecord } from '../../../core/operations/records/family.ts';
 import { examinedRecords } from '../../../core/operations/records/list.ts';
 import { Failure } from '../../../core/values/failure.ts';
@@ -12,6 +13,7 @@ import {
 } from '../row.ts';
 import { isInstant } from '../table.ts';
 import type { RowCondition } from './row-conditions.ts';
+import { storedTables } from '../log/family.ts';
 
 /** Rows of each condition that are counted to find the one with the fewest. */
 const comparedRowsMax = 2_000;
@@ -55,11 +57,11 @@ export function* walkIndexes(
   const { at: start, place } = parsedCursor(field, cursor);
   const few = sorted && fewRows(reads, table, conditions, sorted);
   if (few !== undefined) {
-    const definition = reads.table(table)?.table ?? {};
+    const definition = reads.of(storedTables).table(table)?.table ?? {};
     const asInstant = isInstant(definition, field);
     const whole = { field, descending, after: place };
     const rows = [...few.values()].map(({ record }) => record);
-    for (const { id, cursor: next } of reads.placesInIndex(table, whole, rows)) {
+    for (const { id, cursor: next } of reads.of(storedTables).placesInIndex(table, whole, rows)) {
       const found = few.get(id);
       if (found === undefined) continue;
       const at = rangeOf(ranges, comparedValue(found.record[field], asInstant));
@@ -70,7 +72,7 @@ export function* walkIndexes(
   for (const [at, range] of ranges.entries()) {
     if (at < start) continue;
     const after = at === start ? place : undefined;
-    for (const step of reads.rowsByIndex(table, { ...range, after })) {
+    for (const step of reads.of(storedTables).rowsByIndex(table, { ...range, after })) {
       yield { ...storedRow(reads, step.id), cursor: cursorOf(field, at, step.cursor) };
     }
   }
@@ -118,7 +120,7 @@ function fewRows(
   const found = new Map<string, FoundRow>();
   let examined = 0;
   for (const range of best.ranges) {
-    for (const { id } of reads.rowsByIndex(table, range)) {
+    for (const { id } of reads.of(storedTables).rowsByIndex(table, range)) {
       const step = storedRow(reads, id);
       if (step.stored !== undefined) found.set(id, { step, record: step.stored.record });
       examined += examinedRecords(step.size);
@@ -140,7 +142,7 @@ function countOf(reads: Reads, table: string, { ranges }: WalkedIndex, limit: nu
   let rows = 0;
   for (const range of ranges) {
     if (rows >= limit) return limit;
-    rows += reads.countByIndex(table, range, limit - rows);
+    rows += reads.of(storedTables).countByIndex(table, range, limit - rows);
   }
   return rows;
 }
@@ -201,12 +203,12 @@ export function rowRecordOf(stored: StoredRow | undefined): StoredRecord<Row> | 
 }
 
 /** The steps of an iteration over rows. */
-export function* rowSteps(walked: ReturnType<Reads['rowsAfter']>): Iterable<RecordStep<Row>> {
+export function* rowSteps(walked: Iterable<RowStep>): Iterable<RecordStep<Row>> {
   for (const { stored, ...step } of walked) yield { ...step, stored: rowRecordOf(stored) };
 }
 
 /** A step with the current row of an id. */
-export function storedRow(reads: Pick<Reads, 'rowStep'>, id: string): RecordStep<Row> {
-  const { stored, size } = reads.rowStep(id);
+export function storedRow(reads: Pick<Reads, 'of'>, id: string): RecordStep<Row> {
+  const { stored, size } = reads.of(storedTables).rowStep(id);
   return { id, stored: rowRecordOf(stored), size };
 }

@@ -1,5 +1,5 @@
 import { formValue } from '../../../core/operations/records/form-value.ts';
-import type { IndexRange } from '../../../core/log/store.ts';
+import type { IndexRange } from '../log/reads.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import {
   type Json,

@@ -48,6 +48,7 @@ import {
   valueFromText,
 } from './row-placement.ts';
 import { rowPart, rowSchema } from './row-schema.ts';
+import { storedTables } from '../log/family.ts';
 
 /** The parts that the operations on rows need. */
 export interface RowParts extends RecordParts {
@@ -73,15 +74,15 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
   forCall(given, reads, parts, earlier) {
     const { table: name } = given.v;
     // A counter decides with other look-ups (nodes/taken-rows.ts).
-    const isSame = reads.rowIdByKey === parts.store.rowIdByKey;
-    const now = isSame && typeof name === 'string' ? reads.table(name) : undefined;
+    const isSame = reads.of(storedTables).rowIdByKey === parts.store.of(storedTables).rowIdByKey;
+    const now = isSame && typeof name === 'string' ? reads.of(storedTables).table(name) : undefined;
     if (earlier !== undefined && now !== undefined && now === earlier.definition) return earlier;
     return rowsFor(given, reads, parts);
   },
   hadRecord: () => true,
 
-  find: (reads, id) => rowRecordOf(reads.row(id)),
-  findAt: (reads, id, seq) => rowRecordOf(reads.rowAt(id, seq)),
+  find: (reads, id) => rowRecordOf(reads.of(storedTables).row(id)),
+  findAt: (reads, id, seq) => rowRecordOf(reads.of(storedTables).rowAt(id, seq)),
   after: () => [],
   afterAt: () => [],
   fold: (before, change) => rowRecord(foldRow(before && { ...before, row: before.record }, change)),
@@ -89,7 +90,8 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
     throw new TypeError('a row is placed by its table');
   },
   placeAgain(reads, record) {
-    const stored = typeof record.table === 'string' ? reads.table(record.table) : undefined;
+    const stored =
+      typeof record.table === 'string' ? reads.of(storedTables).table(record.table) : undefined;
     if (stored === undefined) return {};
     const write = { current: record as unknown as Row, sent: {} };
     return placeRowFields(write, rowTable(reads, stored));
@@ -127,7 +129,9 @@ function shownRows(states: readonly Reads[], reader: Reader): ShowFields {
     if (reads === undefined || stored === undefined) return {};
     const { read } = accessTo(stored.table, reader, undefined);
     const isCurrent = (): boolean =>
-      states.some((state) => sameJson({ ...fields, id }, (state.row(id)?.row ?? null) as Json));
+      states.some((state) =>
+        sameJson({ ...fields, id }, (state.of(storedTables).row(id)?.row ?? null) as Json),
+      );
     if (read !== 'scope' && (read !== 'anonymous' || !isCurrent())) return {};
     return withoutHidden(rowTable(reads, stored).hidden, fields);
   };
@@ -161,7 +165,7 @@ export function requireWritableRows(
 /** The table that a row is, or was, in. */
 export function tableHaving(reads: Reads, rowId: string): StoredTable | undefined {
   const name = tableOfRow(reads, rowId);
-  return name === undefined ? undefined : reads.table(name);
+  return name === undefined ? undefined : reads.of(storedTables).table(name);
 }
 
 /** The fields of a row in one cell. */
@@ -191,7 +195,7 @@ export function openTable(
   if (typeof name !== 'string' || name === '') {
     throw new Failure('invalid', 'table is missing: the name of the table.', { field: 'table' });
   }
-  const stored = reads.table(name);
+  const stored = reads.of(storedTables).table(name);
   if (stored === undefined) throw unknownTable(name, operation, call, reads);
   const user = call.visitor.signedInUser()?.name;
   const access = accessTo(stored.table, call.caller, user);
@@ -233,7 +237,7 @@ function unknownTable(
 ): Failure {
   const scope = actionOf(operation) === 'read' ? 'record.read' : 'record.write';
   if (!hasScope(caller, scope)) return noAccess(operation, name, caller);
-  const names = [...reads.tablesAfter('')].map(({ table }) => table.name);
+  const names = [...reads.of(storedTables).tablesAfter('')].map(({ table }) => table.name);
   const nearest = nearestName(name, names);
   const hint = nearest === undefined ? '' : ` Did you mean ${nearest}?`;
   return new Failure(
@@ -257,10 +261,10 @@ function rowsFor(given: FamilyCall, reads: Reads, parts: RowParts): RecordFamily
   return {
     ...rowFamily,
     definition: table.stored,
-    find: (now, id) => visible(rowRecordOf(now.row(id))),
-    findAt: (now, id, seq) => visible(rowRecordOf(now.rowAt(id, seq))),
-    after: (now, id) => rowSteps(now.rowsAfter(definition.name, id)),
-    afterAt: (now, id, seq) => rowSteps(now.rowsAt(definition.name, id, seq)),
+    find: (now, id) => visible(rowRecordOf(now.of(storedTables).row(id))),
+    findAt: (now, id, seq) => visible(rowRecordOf(now.of(storedTables).rowAt(id, seq))),
+    after: (now, id) => rowSteps(now.of(storedTables).rowsAfter(definition.name, id)),
+    afterAt: (now, id, seq) => rowSteps(now.of(storedTables).rowsAt(definition.name, id, seq)),
     idOf: (v, now) => idByKey(v, now, table),
     hadRecord: (now, id) => hadRow(now, id, open),
     ...authorOf(open),
@@ -397,9 +401,9 @@ function requireFreeKey(
   if (key === undefined) return;
   const value = scalarOf(data[key]);
   if (value === null) return;
-  const id = reads.rowIdByKey(name, value);
+  const id = reads.of(storedTables).rowIdByKey(name, value);
   if (id === undefined || id === current?.id) return;
-  const existing = reads.row(id)?.row;
+  const existing = reads.of(storedTables).row(id)?.row;
   const isShown = existing !== undefined && mayAccess(access, 'read', table.definition, existing);
   const which = isShown ? `: ${id}` : '';
   const shown = JSON.stringify(value).slice(0, shownValueCharactersMax);
@@ -414,10 +418,10 @@ function requireFreeKeys(reads: Reads, records: readonly RecordRevert[]): void {
   for (const { id, then } of records) {
     const name = then?.table;
     if (typeof name !== 'string') continue;
-    const key = reads.table(name)?.table.key;
+    const key = reads.of(storedTables).table(name)?.table.key;
     const value = key === undefined ? null : scalarOf(then?.[key]);
     if (key === undefined || value === null) continue;
-    const holder = reads.rowIdByKey(name, value);
+    const holder = reads.of(storedTables).rowIdByKey(name, value);
     if (holder === undefined || holder === id) continue;
     const isFreed =
       reverted.has(holder) && !sameScalar(scalarOf(reverted.get(holder)?.[key]), value);
@@ -441,13 +445,14 @@ function idByKey(v: JsonObject, reads: Reads, table: RowTable): string | undefin
     throw new Failure('invalid', `Name the row of ${name}: id${or} is missing.`, { field: 'id' });
   }
   const scalar = scalarOf(valueFromText(value, field));
-  if (typeof v.as_of !== 'string') return reads.rowIdByKey(name, scalar);
-  return reads.rowByKeyAt(name, scalar, seqOfMoment(reads, 'as_of', v.as_of))?.row.id;
+  if (typeof v.as_of !== 'string') return reads.of(storedTables).rowIdByKey(name, scalar);
+  return reads.of(storedTables).rowByKeyAt(name, scalar, seqOfMoment(reads, 'as_of', v.as_of))?.row
+    .id;
 }
 
 /** The table that a row is or was in; undefined for an unknown id. */
-function tableOfRow(reads: Pick<Reads, 'row' | 'rows'>, id: string): string | undefined {
-  const now = reads.row(id)?.row.table;
+function tableOfRow(reads: Pick<Reads, 'rows' | 'of'>, id: string): string | undefined {
+  const now = reads.of(storedTables).row(id)?.row.table;
   if (now !== undefined) return now;
   const [first] = reads.rows('record', id);
   return typeof first?.data.table === 'string' ? first.data.table : undefined;
@@ -459,7 +464,7 @@ function tableOfRow(reads: Pick<Reads, 'row' | 'rows'>, id: string): string | un
  */
 function hadRow(reads: Reads, id: string, open: TableCall): boolean {
   const { table, access, operation } = open;
-  const stored = reads.row(id);
+  const stored = reads.of(storedTables).row(id);
   if (stored !== undefined) {
     return (
       stored.row.table === table.definition.name && isSeen(open, stored.row, actionOf(operation))
@@ -477,7 +482,7 @@ function hadRow(reads: Reads, id: string, open: TableCall): boolean {
 function requireRevertAccess(open: TableCall, reads: Reads, v: JsonObject): void {
   requireOneRow(open, v);
   if (open.access.edit === 'scope') return;
-  if (typeof v.id === 'string' && reads.row(v.id) === undefined) {
+  if (typeof v.id === 'string' && reads.of(storedTables).row(v.id) === undefined) {
     throw new Failure('forbidden', 'Only a key with the scope record.write may restore a row.');
   }
 }
@@ -495,7 +500,7 @@ export function requireOneRow({ access }: TableCall, v: JsonObject): void {
 }
 
 /** The reads that find the row of a reference, and its table. */
-export type ReferenceReads = Pick<Reads, 'rows' | 'table' | 'row' | 'rowByKey'>;
+export type ReferenceReads = Pick<Reads, 'rows' | 'of'>;
 
 /** The row that a reference names, if the caller may read it. */
 export function visibleReference(
@@ -504,7 +509,7 @@ export function visibleReference(
   refersTo: string,
   value: Parameters<typeof referredRow>[2],
 ): ReturnType<typeof referredRow> {
-  const target = reads.table(refersTo)?.table;
+  const target = reads.of(storedTables).table(refersTo)?.table;
   const found = referredRow(reads, refersTo, value);
   if (target === undefined || found === undefined) return undefined;
   const there = accessTo(target, call.caller, access.user);

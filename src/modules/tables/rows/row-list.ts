@@ -16,6 +16,7 @@ import { isInstant } from '../table.ts';
 import { type RowTable, rowTable } from './compiled-tables.ts';
 import { type SortOrder, rowSteps, storedRow, unusableCursor, walkIndexes } from './index-walk.ts';
 import { type RowCondition, indexedField, parseWhere } from './row-conditions.ts';
+import { storedTables } from '../log/family.ts';
 
 /** Rows of the past that a list with an order sorts at once, and reads for that. */
 const sortedRowsThenMax = 10_000;
@@ -90,7 +91,8 @@ export function selectRows(
   const isWhole = seesAll && conditions.length === 0 && search === undefined && seq === undefined;
   return {
     ...steps,
-    members: (turns) => (isWhole ? { count: reads.tableCounts(name).rows } : counted(steps, turns)),
+    members: (turns) =>
+      isWhole ? { count: reads.of(storedTables).tableCounts(name).rows } : counted(steps, turns),
   };
 }
 
@@ -137,7 +139,7 @@ function sourceNow(selection: {
     return foundSteps(reads, name, { text: search, seesAll });
   }
   if (order === undefined && conditions.length === 0) {
-    return (cursor) => rowSteps(reads.rowsAfter(name, afterRow(cursor)));
+    return (cursor) => rowSteps(reads.of(storedTables).rowsAfter(name, afterRow(cursor)));
   }
   for (const { field } of [...(order ? [order] : []), ...conditions]) {
     requireBuilt(reads, name, field);
@@ -147,7 +149,7 @@ function sourceNow(selection: {
 
 /** The table with the fields and indexes of a moment; fields that are hidden now stay hidden. */
 function tableThen(table: RowTable, reads: Reads, seq: number): RowTable {
-  const then = reads.tableAt(table.stored.table.id, seq);
+  const then = reads.of(storedTables).tableAt(table.stored.table.id, seq);
   return then === undefined ? table : { ...rowTable(reads, then), hidden: table.hidden };
 }
 
@@ -162,13 +164,16 @@ function sourceThen(
   isListed: (row: Row) => boolean,
 ): Source {
   const { name } = definition;
-  if (order === undefined) return (cursor) => rowSteps(reads.rowsAt(name, afterRow(cursor), seq));
+  if (order === undefined)
+    return (cursor) => rowSteps(reads.of(storedTables).rowsAt(name, afterRow(cursor), seq));
   const asInstant = isInstant(definition, order.field);
   let sorted: readonly FoundStep[] | undefined;
   return function* steps(cursor) {
     const found: FoundStep[] = [];
     let examined = 0;
-    for (const step of sorted === undefined ? rowSteps(reads.rowsAt(name, '', seq)) : []) {
+    for (const step of sorted === undefined
+      ? rowSteps(reads.of(storedTables).rowsAt(name, '', seq))
+      : []) {
       examined += 1;
       const { stored } = step;
       if (stored !== undefined && isListed(stored.record)) found.push({ ...step, stored });
@@ -227,7 +232,7 @@ function foundSteps(
   return function* steps(cursor) {
     // The cursor contains the relevance, which would reveal how many rows of other users have a
     // word.
-    const found = reads.searchRows(table, text, {
+    const found = reads.of(storedTables).searchRows(table, text, {
       after: cursor === '' ? undefined : cursor,
       isByRowAlone: !seesAll,
     });
@@ -243,7 +248,7 @@ const pauseSize = searchSliceRows * ruleCharacters;
 
 /** Throws `unavailable` for an index that is being built; '' is that of the search. */
 function requireBuilt(reads: Reads, table: string, index: string): void {
-  const build = reads.indexBuild(table, index);
+  const build = reads.of(storedTables).indexBuild(table, index);
   if (build === undefined) return;
   const what = index === '' ? 'search' : `index on ${index}`;
   throw new Failure(

@@ -15,6 +15,7 @@ import { type Json, type JsonObject, objectOf } from '../../../core/values/json/
 import { MIB } from '../../../core/values/units.ts';
 import type { CompiledTable, TableField } from '../compiled-table.ts';
 import { type Row, type StoredRow, scalarOf } from '../row.ts';
+import { storedTables } from '../log/family.ts';
 
 /** JSON bytes of a row. */
 const rowBytesMax = 4 * MIB;
@@ -178,16 +179,18 @@ export function invalidFields(row: Row, table: CompiledTable): readonly Problem[
 
 /** The row that a reference names: by the key of its table, or else by its id. */
 export function referredRow(
-  reads: Pick<Reads, 'table' | 'row' | 'rowByKey'>,
+  reads: Pick<Reads, 'of'>,
   refersTo: string,
   value: Json,
 ): StoredRow | undefined {
-  const target = reads.table(refersTo)?.table;
+  const target = reads.of(storedTables).table(refersTo)?.table;
   if (target === undefined) return undefined;
   const scalar = scalarOf(value);
   const byKey =
-    target.key === undefined || scalar === null ? undefined : reads.rowByKey(refersTo, scalar);
+    target.key === undefined || scalar === null
+      ? undefined
+      : reads.of(storedTables).rowByKey(refersTo, scalar);
   if (byKey !== undefined || typeof value !== 'string') return byKey;
-  const byId = reads.row(value);
+  const byId = reads.of(storedTables).row(value);
   return byId?.row.table === refersTo ? byId : undefined;
 }

@@ -31,6 +31,8 @@ import {
 } from './row-family.ts';
 import { countMembers, rowFilters } from './row-list.ts';
 import { rowPart } from './row-schema.ts';
+import { storedTables } from '../log/family.ts';
+import { withReads } from '../../../core/log/reads.ts';
 
 /** Rows that a reference lists as choices for a form. */
 const referenceChoicesMax = 200;
@@ -178,16 +180,17 @@ function withTitles(
 
 /** The reads of references as of a moment: of tables whose past the caller may read. */
 function rowsOfMoment(reads: Reads, seq: number, { caller }: Call): ReferenceReads {
-  return {
-    rows: (...given) => reads.rows(...given),
+  const tables = reads.of(storedTables);
+  const of = withReads(reads, storedTables, {
     table(name) {
-      const stored = reads.table(name);
+      const stored = tables.table(name);
       const access = stored && accessTo(stored.table, caller, undefined);
       return access?.read === 'scope' ? stored : undefined;
     },
-    row: (id) => reads.rowAt(id, seq),
-    rowByKey: (table, value) => reads.rowByKeyAt(table, value, seq),
-  };
+    row: (id) => tables.rowAt(id, seq),
+    rowByKey: (table, value) => tables.rowByKeyAt(table, value, seq),
+  });
+  return { rows: reads.rows, of };
 }
 
 /** The title of the row that a value refers to, if the caller may read it. */
@@ -198,7 +201,7 @@ function titleOf(
   value: Json,
 ): Json | undefined {
   const found = visibleReference(open, reads, refersTo, value);
-  const target = reads.table(refersTo);
+  const target = reads.of(storedTables).table(refersTo);
   const field = target && rowTable(reads, target).title;
   return found === undefined || field === undefined ? undefined : fieldOf(found.row, field);
 }
@@ -300,7 +303,7 @@ function referenceView(
   reads: Reads,
   { refersTo = '' }: TableField,
 ): JsonObject | undefined {
-  const stored = reads.table(refersTo);
+  const stored = reads.of(storedTables).table(refersTo);
   if (stored === undefined) return undefined;
   const { definition: target, title } = rowTable(reads, stored);
   const access = accessTo(target, open.call.caller, open.access.user);
@@ -308,7 +311,7 @@ function referenceView(
   const { key } = target;
   const choices: JsonObject[] = [];
   let examined = 0;
-  for (const { stored, size } of reads.rowsAfter(refersTo, '')) {
+  for (const { stored, size } of reads.of(storedTables).rowsAfter(refersTo, '')) {
     examined += examinedRecords(size);
     if (choices.length >= referenceChoicesMax || examined > 10 * referenceChoicesMax) break;
     if (stored === undefined || !mayAccess(access, 'read', target, stored.row)) continue;
@@ -317,7 +320,7 @@ function referenceView(
     const shown = title === undefined ? undefined : fieldOf(stored.row, title);
     choices.push({ value, title: shown ?? value });
   }
-  const { rows } = reads.tableCounts(refersTo);
+  const { rows } = reads.of(storedTables).tableCounts(refersTo);
   const isWhole = access.read !== 'own' && choices.length >= rows;
   return {
     table: refersTo,

@@ -2,7 +2,7 @@ import type { Change } from '../../../core/log/change.ts';
 import { unpackClaim } from '../../../core/log/claims.ts';
 import type { Databases } from '../../../core/log/databases.ts';
 import { eventOf } from '../../../core/log/events/event.ts';
-import type { IndexBuild } from '../../../core/log/store.ts';
+import type { IndexBuild } from '../../tables/log/reads.ts';
 import { parseJson } from '../../../core/values/json/parse.ts';
 import { entryOfSeq, newestEntry } from '../../nodes/log/outbox-entries.ts';
 import { buildKey } from '../../tables/log/index-key.ts';

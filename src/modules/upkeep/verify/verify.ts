@@ -7,7 +7,8 @@ import { errorReason } from '../../../core/log/folder/data-folder.ts';
 import { isSeveralMark } from '../../../core/log/index-entries.ts';
 import { verifySliceEntries } from '../../../core/log/limits.ts';
 import { createReads } from '../../../core/log/reads.ts';
-import type { IndexBuild, LogFamily, Reads, TableCounts } from '../../../core/log/store.ts';
+import type { LogFamily, Reads } from '../../../core/log/store.ts';
+import type { IndexBuild, TableCounts } from '../../tables/log/reads.ts';
 import { Failure } from '../../../core/values/failure.ts';
 import { parseJson } from '../../../core/values/json/parse.ts';
 import { withoutWaiting } from '../../rules/log/rule-index.ts';
@@ -20,6 +21,7 @@ import {
 import { dueOf, nOf, queueOf } from '../../webhooks/log/deliveries.ts';
 import { entryChecks, numberedChecks } from './entry-checks.ts';
 import { type Difference, LogFold, type Room, type Slice, openScratch } from './log-fold.ts';
+import { storedTables } from '../../tables/log/family.ts';
 
 type Name = Exclude<keyof Databases, 'environment' | 'meta' | 'delivery'>;
 type Key = number | Uint8Array;
@@ -146,7 +148,7 @@ function* compared(
   for (;;) {
     // What was written since the last slice.
     const differences = [...fold.slices()].flatMap((slice) => slice.differences);
-    const expected = expectation(name, reads.indexBuilds());
+    const expected = expectation(name, reads.of(storedTables).indexBuilds());
     const keys = mergedKeys(keysAfter(stored, after), keysAfter(folded, after));
     let entries = 0;
     for (const key of keys) {

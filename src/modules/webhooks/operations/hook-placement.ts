@@ -19,6 +19,7 @@ import { orderOperators } from '../filter.ts';
 import { type Hook, type Node, isExecutedOn, waitingFields } from '../hook.ts';
 import { type HookField, hookFields } from './hook-fields.ts';
 import { nodesPart } from '../../nodes/log/node-states.ts';
+import { storedTables } from '../../tables/log/family.ts';
 
 /** All fields of a hook, including `_unknowns_`. */
 const hookBytesMax = 64 * KIB;
@@ -196,11 +197,11 @@ const ownTables = ['userinterface', 'webhook', 'key', 'table'] as const;
  * A problem for each table that does not exist and has nearly the name of one that does.
  * Applications may raise events about tables that Waymark does not have.
  */
-export function tableProblems(
-  { table = [] }: Hook,
-  reads: Pick<Reads, 'tablesAfter'>,
-): readonly Problem[] {
-  const known = [...ownTables, ...[...reads.tablesAfter('')].map((stored) => stored.table.name)];
+export function tableProblems({ table = [] }: Hook, reads: Pick<Reads, 'of'>): readonly Problem[] {
+  const known = [
+    ...ownTables,
+    ...[...reads.of(storedTables).tablesAfter('')].map((stored) => stored.table.name),
+  ];
   return table.flatMap((name): readonly Problem[] => {
     const suggestion = known.includes(name) ? undefined : nearestName(name, known);
     if (suggestion === undefined) return [];

@@ -9,6 +9,7 @@ import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, scratchStore } from '../scratch.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 
 /** Two rows of a table, one of which was edited, and one invalidated row. */
 async function writeRows(store: Store): Promise<void> {
@@ -29,12 +30,12 @@ async function writeRows(store: Store): Promise<void> {
 
 async function requireRows(store: Store): Promise<void> {
   assert.deepEqual(
-    [...store.rowsByIndex('lamps', { field: 'price' })].map(({ id }) => id),
+    [...store.of(storedTables).rowsByIndex('lamps', { field: 'price' })].map(({ id }) => id),
     ['b', 'a'],
   );
-  assert.equal(store.rowByKey('lamps', 'b')?.row.id, 'b');
-  assert.equal([...store.searchRows('lamps', 'lamp')].length, 2);
-  assert.deepEqual(store.rowAt('c', 4)?.row.headers, {
+  assert.equal(store.of(storedTables).rowByKey('lamps', 'b')?.row.id, 'b');
+  assert.equal([...store.of(storedTables).searchRows('lamps', 'lamp')].length, 2);
+  assert.deepEqual(store.of(storedTables).rowAt('c', 4)?.row.headers, {
     authorization: 'a field of a row, not of a request',
   });
   for await (const { differences } of store.part(upkeep).verify())

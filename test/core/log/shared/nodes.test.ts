@@ -31,11 +31,12 @@ import { deliveriesPart } from '../../../../src/modules/webhooks/log/delivery-lo
 import { membership } from '../../../../src/modules/cluster/log/join.ts';
 import { rowLogPart } from '../../../../src/modules/nodes/log/open-row-log.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
 
 /** Increments the `lang` of a rule: an edit that depends on the value that it reads. */
 async function countUp(store: Store, id: string): Promise<number> {
   return store.commit('test', (reads) => {
-    const next = Number(reads.rule(id)?.rule.lang ?? 0) + 1;
+    const next = Number(reads.of(storedRules).rule(id)?.rule.lang ?? 0) + 1;
     return { drafts: [edited(id, { lang: String(next) })], answer: () => next };
   });
 }
@@ -90,7 +91,8 @@ suite('nodes with one shared log', () => {
     const [one, other] = [await openNode(t, log), await openNode(t, log)];
     await commit(one, inserted('a', { path: '/a' }));
     const found = await other.commit('test', (reads) => {
-      if (reads.rule('a') === undefined) throw new Failure('not_found', 'There is no rule a.');
+      if (reads.of(storedRules).rule('a') === undefined)
+        throw new Failure('not_found', 'There is no rule a.');
       return { drafts: [], answer: () => true };
     });
     assert.equal(found, true);
@@ -112,7 +114,7 @@ suite('nodes with one shared log', () => {
     await commit(quick, inserted('a', { path: '/a', lang: '0' }));
     const late = commit(slow, inserted('b', { path: '/b' }));
     // Without turns, the quick node always appends before the slow one.
-    while (slow.rule('b') === undefined) await countUp(quick, 'a');
+    while (slow.of(storedRules).rule('b') === undefined) await countUp(quick, 'a');
     await late;
     assert.ok(log.superseded >= lossesMax);
   });
@@ -132,7 +134,7 @@ suite('nodes with one shared log', () => {
     await one.shared?.tell({ name: 'other', data: {} });
     await commit(one, inserted('a', { path: '/a' }));
     await other.shared?.catchUp();
-    assert.equal(other.rule('a')?.rule.path, '/a');
+    assert.equal(other.of(storedRules).rule('a')?.rule.path, '/a');
     assert.deepEqual(done, ['other']);
   });
 
@@ -165,7 +167,7 @@ suite('nodes with one shared log', () => {
     const node = await openNode(t, log, { beforeEnd });
     const read = node.commit('test', (reads) => ({
       drafts: [],
-      answer: () => reads.rule('a')?.rule.lang,
+      answer: () => reads.of(storedRules).rule('a')?.rule.lang,
     }));
     const refused = node.commit('test', (): never => {
       throw new Failure('invalid', 'It is refused.');
@@ -215,7 +217,7 @@ suite('nodes with one shared log', () => {
     await commit(node, inserted('a', { path: '/a' }));
     log.isReachable = false;
     await assert.rejects(commit(node, inserted('b', { path: '/b' })), { code: 'unavailable' });
-    assert.equal(node.rule('a')?.rule.path, '/a');
+    assert.equal(node.of(storedRules).rule('a')?.rule.path, '/a');
     await node.close();
     const alone = await openStore({ families, folder, now: Date.now, newId: uuidv7 });
     t.after(() => alone.close());
@@ -251,7 +253,7 @@ suite('nodes with one shared log', () => {
         code: 'unavailable',
         message: /server\.status says why/,
       });
-      assert.deepEqual([node.seq(), node.rule('a')?.rule.path], [1, '/a']);
+      assert.deepEqual([node.seq(), node.of(storedRules).rule('a')?.rule.path], [1, '/a']);
     });
   }
 

@@ -5,6 +5,7 @@ import { commitQueueMax } from '../../../../src/core/log/write/commit.ts';
 import { Failure } from '../../../../src/core/values/failure.ts';
 import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
 
 suite('a commit', () => {
   test('is one transaction: its rows are in order and share txn and times', async (t) => {
@@ -35,8 +36,8 @@ suite('a commit', () => {
   test('is visible at once in rules, matching and history', async (t) => {
     const store = await scratchStore(t);
     const [change] = await commit(store, inserted('a', { path: '/a' }));
-    assert.equal(store.rule('a')?.rule.path, '/a');
-    assert.equal(store.exactRules('*', '/a').length, 1);
+    assert.equal(store.of(storedRules).rule('a')?.rule.path, '/a');
+    assert.equal(store.of(storedRules).exactRules('*', '/a').length, 1);
     const { family: _family, id: _id, ...row } = change ?? assert.fail();
     assert.deepEqual(store.history('userinterface', 'a', { before: undefined, limit: 9 }), [
       { ...row, invalidated: undefined },
@@ -55,7 +56,7 @@ suite('a commit', () => {
     await commit(store, ...drafts);
     for (const [at, { id, data }] of drafts.entries()) {
       const state = { rule: { id, ...data }, seq: at + 1, insertedSeq: at + 1 };
-      assert.equal(JSON.stringify(store.rule(id)), JSON.stringify(state));
+      assert.equal(JSON.stringify(store.of(storedRules).rule(id)), JSON.stringify(state));
       assert.deepEqual(store.change(at + 1)?.data, data);
     }
   });
@@ -93,7 +94,7 @@ suite('a commit', () => {
     const counts = await Promise.all(
       [0, 1, 2, 3].map((n) =>
         store.commit('test', (reads) => {
-          const before = reads.exactRules('*', '/same').length;
+          const before = reads.of(storedRules).exactRules('*', '/same').length;
           assert.equal(reads.seq(), before);
           return { drafts: [inserted(`r${n}`, { path: '/same' })], answer: () => before };
         }),
@@ -170,8 +171,11 @@ suite('a commit that fails', () => {
       assert.equal(before.status, 'fulfilled');
       assert.ok(failed.status === 'rejected' && message.test(String(failed.reason)), name);
       assert.ok(after.status === 'fulfilled' && after.value[0]?.seq === 2);
-      assert.equal(store.exactRules('*', '/good').length, 2);
-      assert.deepEqual([store.exactRules('*', '/bad'), store.rule('bad')], [[], undefined]);
+      assert.equal(store.of(storedRules).exactRules('*', '/good').length, 2);
+      assert.deepEqual(
+        [store.of(storedRules).exactRules('*', '/bad'), store.of(storedRules).rule('bad')],
+        [[], undefined],
+      );
       assert.equal(store.seq(), 2);
     });
   }

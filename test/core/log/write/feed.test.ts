@@ -11,6 +11,7 @@ import { transactSync } from '../../../../src/core/log/environment.ts';
 import { LogFeed, feedSliceRowsMax } from '../../../../src/core/log/write/feed.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, ofOneMachine, scratchStore, startWriter } from '../scratch.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
 
 type RuleChange = RecordChange<StoredRule>;
 
@@ -126,8 +127,8 @@ suite('a follower of the log', () => {
         for (const { change, before, after } of changes) {
           const { id, seq } = change;
           assert.deepEqual(change, store.change(seq));
-          assert.deepEqual(before, store.ruleAt(id, seq - 1));
-          assert.deepEqual(after, store.ruleAt(id, seq));
+          assert.deepEqual(before, store.of(storedRules).ruleAt(id, seq - 1));
+          assert.deepEqual(after, store.of(storedRules).ruleAt(id, seq));
         }
         await store.close();
       }),
@@ -202,7 +203,8 @@ function draftFor(
 ): Draft {
   const rows = store.rows('userinterface', id).map(({ seq }) => seq);
   if (rows.length === 0) return inserted(id, { path });
-  if (isEdit && store.rule(id) !== undefined) return edited(id, { path, rve: back });
+  if (isEdit && store.of(storedRules).rule(id) !== undefined)
+    return edited(id, { path, rve: back });
   const data = { rows: rows.slice(-1 - back) };
   return { family: 'userinterface', id, action: 'invalidate', data };
 }

@@ -6,6 +6,8 @@ import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { dumpChecked } from '../dump.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
+import type { PastRules } from '../../../../src/modules/rules/log/reads.ts';
 
 /** Invalidates rows of a page rule. */
 function invalidated(id: string, ...rows: readonly number[]): Draft {
@@ -20,23 +22,26 @@ suite('an invalidate', () => {
     await commit(store, edited('a', { rve: 1 }));
     await commit(store, invalidated('a', 2));
     const rule = { id: 'a', origin: '*', kind: 'content', path: '/a', rve: 1 };
-    assert.deepEqual(store.rule('a'), { rule, seq: 4, insertedSeq: 1 });
+    assert.deepEqual(store.of(storedRules).rule('a'), { rule, seq: 4, insertedSeq: 1 });
     assert.deepEqual(
-      [store.exactRules('*', '/a').length, store.exactRules('*', '/b').length],
+      [
+        store.of(storedRules).exactRules('*', '/a').length,
+        store.of(storedRules).exactRules('*', '/b').length,
+      ],
       [1, 0],
     );
     await commit(store, invalidated('a', 4));
-    assert.deepEqual(store.rule('a')?.rule, { ...rule, path: '/b', lang: 'en' });
-    assert.equal(store.rule('a')?.seq, 5);
+    assert.deepEqual(store.of(storedRules).rule('a')?.rule, { ...rule, path: '/b', lang: 'en' });
+    assert.equal(store.of(storedRules).rule('a')?.seq, 5);
     await commit(store, invalidated('a', 5));
-    assert.deepEqual(store.rule('a')?.rule, rule);
+    assert.deepEqual(store.of(storedRules).rule('a')?.rule, rule);
   });
 
   test('of the insert removes the record and keeps its history', async (t) => {
     const store = await scratchStore(t);
     await commit(store, inserted('a', { path: '/a' }), edited('a', { lang: 'en' }));
     const [mark] = await commit(store, invalidated('a', 1, 2));
-    assert.equal(store.rule('a'), undefined);
+    assert.equal(store.of(storedRules).rule('a'), undefined);
     const rows = store.history('userinterface', 'a', { before: undefined, limit: 9 });
     assert.deepEqual(
       rows.map(({ seq, invalidated: at }) => [seq, at]),
@@ -48,7 +53,7 @@ suite('an invalidate', () => {
     );
     assert.deepEqual([store.inForce(1), store.inForce(3)], [false, true]);
     await commit(store, invalidated('a', 3));
-    assert.equal(store.rule('a')?.rule.lang, 'en');
+    assert.equal(store.of(storedRules).rule('a')?.rule.lang, 'en');
     assert.deepEqual([store.inForce(1), store.inForce(3)], [true, false]);
   });
 
@@ -60,7 +65,7 @@ suite('an invalidate', () => {
       edited('a', { rve: 1 }),
       invalidated('a', 2),
     );
-    assert.equal(store.rule('a')?.rule.rve, undefined);
+    assert.equal(store.of(storedRules).rule('a')?.rule.rve, undefined);
   });
 });
 
@@ -76,7 +81,7 @@ type Step = ReturnType<typeof step.generate>['value'];
 
 function draftOf(store: Store, { what, id, path, origin, pick }: Step): Draft | undefined {
   const rows = store.rows('userinterface', id);
-  const exists = store.rule(id) !== undefined;
+  const exists = store.of(storedRules).rule(id) !== undefined;
   if (what === 'insert') return rows.length === 0 ? inserted(id, { path, origin }) : undefined;
   if (what === 'edit') return exists ? edited(id, { path, origin }) : undefined;
   const chosen = rows.filter(
@@ -86,7 +91,7 @@ function draftOf(store: Store, { what, id, path, origin, pick }: Step): Draft | 
   return picked.length === 0 ? undefined : invalidated(id, ...picked);
 }
 
-function stateOf(rules: Pick<Store, 'rule' | 'exactRules' | 'wildcardRules' | 'recordsAfter'>) {
+function stateOf(rules: PastRules) {
   const sorted = (list: readonly { readonly id: string }[]) =>
     list.toSorted((one, other) => (one.id < other.id ? -1 : 1));
   return {
@@ -102,7 +107,7 @@ function stateOf(rules: Pick<Store, 'rule' | 'exactRules' | 'wildcardRules' | 'r
   };
 }
 
-function storedIn(rules: Pick<Store, 'recordsAfter'>, after: string) {
+function storedIn(rules: PastRules, after: string) {
   return [...rules.recordsAfter(after)].flatMap(({ stored }) => stored ?? []);
 }
 
@@ -113,18 +118,19 @@ test('after random changes, every past state can be read, and the data is the fo
       let ms = Date.UTC(2026, 0, 1);
       // The clock sometimes jumps back.
       const store = await scratchStore(t, { folder, now: () => (ms += ms % 7 === 0 ? -50 : 3) });
-      const states = [{ seq: 0, state: stateOf(store) }];
+      const states = [{ seq: 0, state: stateOf(store.of(storedRules)) }];
       for (const one of steps) {
         const draft = draftOf(store, one);
         if (draft === undefined) continue;
         const [change] = await commit(store, draft);
-        states.push({ seq: change?.seq ?? 0, state: stateOf(store) });
+        states.push({ seq: change?.seq ?? 0, state: stateOf(store.of(storedRules)) });
         assert.deepEqual(store.txnSeqs(change?.txn ?? ''), {
           first: change?.seq,
           last: change?.seq,
         });
       }
-      for (const { seq, state } of states) assert.deepEqual(stateOf(store.at(seq)), state);
+      for (const { seq, state } of states)
+        assert.deepEqual(stateOf(store.of(storedRules).at(seq)), state);
       for (let seq = 1; seq <= store.seq(); seq += 1) {
         const storedMs = Date.parse(store.change(seq)?.dtu_stored ?? '');
         assert.ok(store.seqAt(storedMs) >= seq);

@@ -3,11 +3,12 @@ import { test } from 'node:test';
 import type { Store } from '../../../../src/core/log/store.ts';
 import { commit, edited, inserted, scratchStore } from '../scratch.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
 
 /** Writes a page, then edits it as the first commit left it. */
 async function writeTwice(store: Store): Promise<readonly number[]> {
   const [first] = await commit(store, inserted('a', { path: '/a', content: 'one' }));
-  assert.equal(store.rule('a')?.rule.content, 'one');
+  assert.equal(store.of(storedRules).rule('a')?.rule.content, 'one');
   const [second] = await commit(store, edited('a', { content: 'two' }));
   return [first?.seq ?? 0, second?.seq ?? 0];
 }
@@ -18,7 +19,7 @@ test('commits that belong together see each other, and have one transaction', as
   const { result, seqOf } = await store.together(writeTwice, () => true);
   assert.deepEqual(result.map(seqOf), [2, 3]);
   store.refresh();
-  assert.equal(store.rule('a')?.rule.content, 'two');
+  assert.equal(store.of(storedRules).rule('a')?.rule.content, 'two');
   const txn = store.change(2)?.txn ?? '';
   assert.equal(store.change(3)?.txn, txn);
   assert.deepEqual(store.txnSeqs(txn), { first: 2, last: 3 });
@@ -43,9 +44,9 @@ for (const [name, run, isKept] of [
     if (isKept) await assert.rejects(done, /the third one fails/);
     else await done;
     store.refresh();
-    assert.deepEqual([store.seq(), store.rule('a')], [0, undefined]);
+    assert.deepEqual([store.seq(), store.of(storedRules).rule('a')], [0, undefined]);
     await commit(store, inserted('a', { path: '/a', content: 'later' }));
-    assert.equal(store.rule('a')?.rule.content, 'later');
+    assert.equal(store.of(storedRules).rule('a')?.rule.content, 'later');
     for await (const { differences } of store.part(upkeep).verify())
       assert.deepEqual(differences, []);
   });

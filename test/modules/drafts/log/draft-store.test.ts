@@ -10,6 +10,8 @@ import { temporaryFolder } from '../../../folder.ts';
 import { commit, edited, inserted, openIn, scratchStore } from '../../../core/log/scratch.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 import { storedDrafts } from '../../../../src/modules/drafts/log/family.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 
 type Fields = Readonly<Record<string, Json>>;
 type Records = Map<string, Fields | undefined>;
@@ -44,22 +46,22 @@ function row(id: string, data: Fields): Draft {
 function compare(reads: Reads, rules: Records, rows: Records): void {
   const there = [...rules].filter(([, fields]) => fields !== undefined).map(([id]) => id);
   assert.deepEqual(
-    [...reads.recordsAfter('')].map(({ id }) => id),
+    [...reads.of(storedRules).recordsAfter('')].map(({ id }) => id),
     there.toSorted(),
   );
   for (const [id, fields] of rules) {
-    const { id: _id, ...found } = { ...reads.rule(id)?.rule } as unknown as Fields;
+    const { id: _id, ...found } = { ...reads.of(storedRules).rule(id)?.rule } as unknown as Fields;
     assert.deepEqual(found, fields ?? {}, id);
   }
   for (const path of paths) {
     const isAt = (one: string): boolean => rules.get(one)?.path === path;
-    const exact = path.endsWith('*') ? [] : reads.exactRules('*', path);
-    const wild = [...reads.wildcardRules('*', path.replace('*', ''))].flat();
+    const exact = path.endsWith('*') ? [] : reads.of(storedRules).exactRules('*', path);
+    const wild = [...reads.of(storedRules).wildcardRules('*', path.replace('*', ''))].flat();
     const found = path.endsWith('*') ? wild.filter((one) => one.path === path) : exact;
     assert.deepEqual(found.map(({ id }) => id).toSorted(), there.filter(isAt).toSorted(), path);
   }
   for (const descending of [false, true]) {
-    const all = [...reads.rulesByPath({ after: undefined, descending })];
+    const all = [...reads.of(storedRules).rulesByPath({ after: undefined, descending })];
     assert.deepEqual(all.map(({ id }) => id).toSorted(), there.toSorted());
     const places = all.map(({ stored }) => stored?.rule.path.replace('*', '') ?? '');
     const sorted = places.toSorted((one, other) => (one < other ? -1 : 1));
@@ -67,25 +69,27 @@ function compare(reads: Reads, rules: Records, rows: Records): void {
   }
   const existing = [...rows].flatMap(([id, fields]) => (fields ? [{ ...fields, id }] : []));
   assert.deepEqual(
-    [...reads.rowsAfter('lamps', '')].map(({ id }) => id),
+    [...reads.of(storedTables).rowsAfter('lamps', '')].map(({ id }) => id),
     existing.map(({ id }) => id).toSorted(),
   );
-  assert.equal(reads.tableCounts('lamps').rows, existing.length);
+  assert.equal(reads.of(storedTables).tableCounts('lamps').rows, existing.length);
   for (const price of [1, 2]) {
     const end = { value: price, inclusive: true };
     const range = { field: 'price', from: end, to: end };
-    const found = [...reads.rowsByIndex('lamps', range)].map(({ id }) => id);
+    const found = [...reads.of(storedTables).rowsByIndex('lamps', range)].map(({ id }) => id);
     const having = existing.filter((one: Fields) => one.price === price);
     assert.deepEqual(found, having.map(({ id }) => id).toSorted(), `price ${price}`);
-    assert.equal(reads.countByIndex('lamps', range, 100), having.length);
+    assert.equal(reads.of(storedTables).countByIndex('lamps', range, 100), having.length);
   }
   for (const word of ['oak', 'lamp']) {
-    const found = [...reads.searchRows('lamps', word)].flatMap(({ id }) => id ?? []);
+    const found = [...reads.of(storedTables).searchRows('lamps', word)].flatMap(
+      ({ id }) => id ?? [],
+    );
     const having = existing.filter((one: Fields) => JSON.stringify(one.title).includes(word));
     assert.deepEqual(found.toSorted(), having.map(({ id }) => id).toSorted(), word);
   }
   for (const { sku, id } of existing as readonly Fields[]) {
-    if (typeof sku === 'string') assert.equal(reads.rowIdByKey('lamps', sku), id);
+    if (typeof sku === 'string') assert.equal(reads.of(storedTables).rowIdByKey('lamps', sku), id);
   }
 }
 
@@ -213,17 +217,17 @@ test('a row of a draft takes the key that another one has given up', async (t) =
   await commit(draft, edit('a', '3'), edit('b', '1'));
   await commit(store, { family: 'record', id: 'a', action: 'edit', data: { price: 5 } });
   assert.deepEqual(
-    ['1', '2', '3'].map((sku) => draft.rowIdByKey('lamps', sku)),
+    ['1', '2', '3'].map((sku) => draft.of(storedTables).rowIdByKey('lamps', sku)),
     ['b', undefined, 'a'],
   );
   assert.deepEqual(
-    ['1', '2', '3'].map((sku) => store.rowIdByKey('lamps', sku)),
+    ['1', '2', '3'].map((sku) => store.of(storedTables).rowIdByKey('lamps', sku)),
     ['a', 'b', undefined],
   );
   assert.deepEqual(await verified(store), []);
   await commit(store, row('c', { sku: '3' }));
   await commit(store, { family: 'record', id: 'a', action: 'edit', data: { price: 6 } });
-  assert.equal(draft.rowIdByKey('lamps', '3'), 'a');
+  assert.equal(draft.of(storedTables).rowIdByKey('lamps', '3'), 'a');
   assert.deepEqual(await verified(store), []);
 });
 
@@ -237,9 +241,9 @@ test('a vk of a draft is its own, and its rows have the history of both', async 
   assert.equal(store.vkClaim('v'), undefined);
   assert.deepEqual(draft.vkClaim('v'), { ...vk, id: 'a', by: 'test', seq: change.seq });
   await commit(store, edited('a', { rve: 2, content: 'live' }));
-  assert.equal(draft.rule('a')?.rule.rve, 1);
-  assert.equal(draft.rule('a')?.rule.content, 'live');
-  assert.equal(draft.rule('a')?.seq, store.seq());
+  assert.equal(draft.of(storedRules).rule('a')?.rule.rve, 1);
+  assert.equal(draft.of(storedRules).rule('a')?.rule.content, 'live');
+  assert.equal(draft.of(storedRules).rule('a')?.seq, store.seq());
   const page = { before: undefined, limit: 10 };
   assert.deepEqual(
     draft.history('userinterface', 'a', page).map(({ data }) => data.rve),
@@ -261,7 +265,7 @@ test('a draft changes one record so often, and the state of it follows from each
   });
   await commit(draft, edited('a', { content: 'after an undo' }));
   assert.deepEqual(
-    [draft.rule('a')?.rule.rve, draft.rule('a')?.rule.content],
+    [draft.of(storedRules).rule('a')?.rule.rve, draft.of(storedRules).rule('a')?.rule.content],
     [1, 'after an undo'],
   );
   assert.equal(draft.inForce(undone?.seq ?? 0), false);
@@ -273,6 +277,6 @@ test('a draft changes one record so often, and the state of it follows from each
   });
   await commit(draft, edited('b', { rve: 0 }));
   await commit(store, edited('a', { title: 'live' }));
-  assert.equal(draft.rule('a')?.rule.rve, draftChangesMax - 1);
+  assert.equal(draft.of(storedRules).rule('a')?.rule.rve, draftChangesMax - 1);
   assert.deepEqual(await verified(store), []);
 });

@@ -18,6 +18,7 @@ import { commit, edited, inserted, openIn } from '../../../core/log/scratch.ts';
 import { scheduleParts } from './schedule-parts.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 import { storedDrafts } from '../../../../src/modules/drafts/log/family.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
 
 const rules = 600;
 /** Kills of each way, from the begin of the publication to some time after its end. */
@@ -60,7 +61,7 @@ async function publishAndKill(folder: string, afterMs: number, way: string): Pro
 
 /** The state of the draft in a folder, all or nothing of which is live. */
 async function checkedState(store: Store): Promise<string> {
-  const live = [...store.recordsAfter('')];
+  const live = [...store.of(storedRules).recordsAfter('')];
   const drafted = live.filter(({ stored }) => stored?.rule.content === 'drafted').length;
   const state = store.of(storedDrafts).draft('draft')?.state ?? '';
   assert.deepEqual(

@@ -10,6 +10,7 @@ import { commit, edited, inserted, openIn, scratchStore } from '../../../core/lo
 import { rowLogPart } from '../../../../src/modules/nodes/log/open-row-log.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
 import { storedHooks } from '../../../../src/modules/webhooks/log/family.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
 
 const all = { rows: 1_000, characters: Infinity };
 
@@ -68,9 +69,12 @@ test('a copy of the rows has the same records, seqs, times and digest', async (t
       await centre.part(rowLogPart).digest(seq),
     );
   }
-  assert.deepEqual(copy.rule('r1'), centre.rule('r1'));
+  assert.deepEqual(copy.of(storedRules).rule('r1'), centre.of(storedRules).rule('r1'));
   assert.equal(copy.inForce(3), false);
-  assert.deepEqual(copy.exactRules('*', '/a'), centre.exactRules('*', '/a'));
+  assert.deepEqual(
+    copy.of(storedRules).exactRules('*', '/a'),
+    centre.of(storedRules).exactRules('*', '/a'),
+  );
   assert.deepEqual(copy.keys(), centre.keys());
   assert.deepEqual(copy.of(storedHooks).hook('h1'), centre.of(storedHooks).hook('h1'));
   assert.deepEqual(await differences(copy), []);
@@ -140,7 +144,7 @@ test('rows of a family that this version does not know are kept as they are', as
   const data = { origin: '*', path: '/new', kind: 'content', colour: 'unknown' };
   await copy.part(rowLogPart).append([text, JSON.stringify({ ...rule, data })]);
   assert.deepEqual(copy.part(rowLogPart).rows(seq - 1, { rows: 1, characters: 1 }), [text]);
-  assert.deepEqual(copy.rule('r9')?.rule, { id: 'r9', ...data });
+  assert.deepEqual(copy.of(storedRules).rule('r9')?.rule, { id: 'r9', ...data });
   assert.deepEqual(await differences(copy), []);
 });
 

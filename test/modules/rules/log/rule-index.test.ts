@@ -4,6 +4,7 @@ import type { JsonObject } from '../../../../src/core/values/json/json.ts';
 import type { LoggedDraft } from '../../../../src/core/log/store.ts';
 import { commit, edited, inserted, scratchStore } from '../../../core/log/scratch.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
 
 const ids = (candidates: readonly { readonly id: string }[]) => candidates.map(({ id }) => id);
 
@@ -57,8 +58,11 @@ suite('wildcard rules', () => {
     test(`${shown} of ${path.length} ${covers ? 'meet' : 'do not meet'}`, async (t) => {
       const store = await scratchStore(t);
       await commit(store, inserted('near', { path: '/a0' }), inserted('rule', { path: rule }));
-      assert.deepEqual(ids([...store.wildcardRules('*', path)].flat()), covers ? ['rule'] : []);
-      assert.deepEqual(store.exactRules('*', rule), []);
+      assert.deepEqual(
+        ids([...store.of(storedRules).wildcardRules('*', path)].flat()),
+        covers ? ['rule'] : [],
+      );
+      assert.deepEqual(store.of(storedRules).exactRules('*', rule), []);
     });
   }
 
@@ -76,17 +80,22 @@ suite('wildcard rules', () => {
       at('everywhere', '/shop/*', { origin: '*' }),
       at('exact', '/shop/chairs/blue'),
     );
-    assert.deepEqual(ids([...store.wildcardRules(origin, '/shop/chairs/blue')].flat()), [
-      '/shop/chairs/*',
-      '/shop/c*',
-      '/shop/*',
-      '/*',
-    ]);
-    assert.deepEqual(ids([...store.wildcardRules('*', '/shop/chairs/blue')].flat()), [
-      'everywhere',
-    ]);
-    assert.deepEqual([...store.wildcardRules('https://b.example', '/shop/')].flat(), []);
-    assert.deepEqual([...store.wildcardRules('https://a.exampl', '/shop/')].flat(), []);
+    assert.deepEqual(
+      ids([...store.of(storedRules).wildcardRules(origin, '/shop/chairs/blue')].flat()),
+      ['/shop/chairs/*', '/shop/c*', '/shop/*', '/*'],
+    );
+    assert.deepEqual(
+      ids([...store.of(storedRules).wildcardRules('*', '/shop/chairs/blue')].flat()),
+      ['everywhere'],
+    );
+    assert.deepEqual(
+      [...store.of(storedRules).wildcardRules('https://b.example', '/shop/')].flat(),
+      [],
+    );
+    assert.deepEqual(
+      [...store.of(storedRules).wildcardRules('https://a.exampl', '/shop/')].flat(),
+      [],
+    );
   });
 
   test('do not match the key of a breadcrumb, which is never a wildcard', async (t) => {
@@ -98,11 +107,11 @@ suite('wildcard rules', () => {
       inserted('visit', { path: '/go*', kind: 'resolve' }),
     );
     for (const [at, key] of keys.entries()) {
-      assert.deepEqual(ids(store.exactRules('*', key)), [`key ${at}`], key);
-      assert.deepEqual([...store.wildcardRules('*', key)].flat(), [], key);
+      assert.deepEqual(ids(store.of(storedRules).exactRules('*', key)), [`key ${at}`], key);
+      assert.deepEqual([...store.of(storedRules).wildcardRules('*', key)].flat(), [], key);
     }
-    assert.deepEqual([...store.wildcardRules('*', 'springtime')].flat(), []);
-    assert.deepEqual(ids([...store.wildcardRules('*', '/gone')].flat()), ['visit']);
+    assert.deepEqual([...store.of(storedRules).wildcardRules('*', 'springtime')].flat(), []);
+    assert.deepEqual(ids([...store.of(storedRules).wildcardRules('*', '/gone')].flat()), ['visit']);
   });
 });
 
@@ -113,7 +122,9 @@ suite('rules of the same place', () => {
       const store = await scratchStore(t);
       const found = () => {
         const rules =
-          path === '/p' ? store.exactRules('*', path) : store.wildcardRules('*', covered);
+          path === '/p'
+            ? store.of(storedRules).exactRules('*', path)
+            : store.of(storedRules).wildcardRules('*', covered);
         return ids([...rules].flat()).toSorted();
       };
       const steps: readonly (readonly [() => LoggedDraft, readonly string[]])[] = [
@@ -142,7 +153,10 @@ suite('rules of the same place', () => {
       const store = await scratchStore(t);
       const all = ['a', 'b', 'c'].map((id) => inserted(id, { path }));
       await commit(store, ...all, edited('b', { rve: 1 }), edited('a', { path: '/elsewhere' }));
-      const rules = path === '/p' ? store.exactRules('*', path) : store.wildcardRules('*', covered);
+      const rules =
+        path === '/p'
+          ? store.of(storedRules).exactRules('*', path)
+          : store.of(storedRules).wildcardRules('*', covered);
       assert.deepEqual(ids([...rules].flat()).toSorted(), ['b', 'c']);
       for await (const { differences } of store.part(upkeep).verify())
         assert.deepEqual(differences, []);
@@ -156,8 +170,8 @@ suite('rules of several origins', () => {
       const store = await scratchStore(t);
       const covered = path.replace('*', 'x');
       const at = (origin: string) => [
-        ...store.exactRules(origin, covered),
-        ...[...store.wildcardRules(origin, covered)].flat(),
+        ...store.of(storedRules).exactRules(origin, covered),
+        ...[...store.of(storedRules).wildcardRules(origin, covered)].flat(),
       ];
       const found = () =>
         ['http://a', 'http://b', 'http://c'].map((origin) =>
@@ -171,7 +185,7 @@ suite('rules of several origins', () => {
       await commit(store, edited('one', { origin: 'http://c http://a' }));
       const after = [['one http://a'], ['two http://b'], ['one http://c', 'two http://c']];
       assert.deepEqual(found(), after);
-      const past = store.at(2);
+      const past = store.of(storedRules).at(2);
       const then = [
         ...past.exactRules('http://b', covered),
         ...[...past.wildcardRules('http://b', covered)].flat(),
@@ -201,7 +215,10 @@ suite('exact rules', () => {
     const common = { origin: '*', path: '/a' };
     const nothing = { lang: undefined, rve: undefined, designedAtMs: undefined };
     assert.deepEqual(
-      store.exactRules('*', '/a').toSorted((one, other) => one.seq - other.seq),
+      store
+        .of(storedRules)
+        .exactRules('*', '/a')
+        .toSorted((one, other) => one.seq - other.seq),
       [
         { id: 'plain', seq: 1, insertedSeq: 1, kind: 'content', ...common, ...nothing },
         {
@@ -223,18 +240,18 @@ suite('exact rules', () => {
     const origin = `https://${'o'.repeat(500)}`;
     const path = `/${'p'.repeat(4_000)}`;
     await commit(store, inserted('long', { origin, path }));
-    assert.deepEqual(ids(store.exactRules(origin, path)), ['long']);
-    assert.deepEqual(store.exactRules(origin, `${path}p`), []);
-    assert.equal(store.exactRules(origin, path)[0]?.path, path);
+    assert.deepEqual(ids(store.of(storedRules).exactRules(origin, path)), ['long']);
+    assert.deepEqual(store.of(storedRules).exactRules(origin, `${path}p`), []);
+    assert.equal(store.of(storedRules).exactRules(origin, path)[0]?.path, path);
   });
 
   test('may be a thousand at one path', async (t) => {
     const store = await scratchStore(t);
     const drafts = Array.from({ length: 1_000 }, (_, n) => inserted(`r${n}`, { path: '/same' }));
     await commit(store, ...drafts);
-    assert.equal(store.exactRules('*', '/same').length, 1_000);
+    assert.equal(store.of(storedRules).exactRules('*', '/same').length, 1_000);
     await commit(store, ...drafts.slice(0, 999).map(({ id }) => edited(id, { path: '/left' })));
-    assert.deepEqual(ids(store.exactRules('*', '/same')), ['r999']);
+    assert.deepEqual(ids(store.of(storedRules).exactRules('*', '/same')), ['r999']);
   });
 });
 
@@ -261,16 +278,17 @@ suite('an edit', () => {
       await commit(store, inserted('r', { path: '/a', ...fields }));
       await commit(store, edited('r', data));
       const found = path.includes('*')
-        ? [...store.wildcardRules(origin, path.replace('*', 'x'))].flat()
-        : store.exactRules(origin, path);
-      const { rule } = store.rule('r') ?? assert.fail();
+        ? [...store.of(storedRules).wildcardRules(origin, path.replace('*', 'x'))].flat()
+        : store.of(storedRules).exactRules(origin, path);
+      const { rule } = store.of(storedRules).rule('r') ?? assert.fail();
       const designedAtMs =
         rule.designed_at === undefined ? undefined : Date.parse(rule.designed_at);
       const { kind, lang, rve } = rule;
       assert.deepEqual(found, [
         { id: 'r', seq: 2, insertedSeq: 1, origin, path, kind, lang, rve, designedAtMs },
       ]);
-      if (origin !== '*' || path !== '/a') assert.deepEqual(store.exactRules('*', '/a'), []);
+      if (origin !== '*' || path !== '/a')
+        assert.deepEqual(store.of(storedRules).exactRules('*', '/a'), []);
     });
   }
 
@@ -283,10 +301,13 @@ suite('an edit', () => {
       { family: 'userinterface', id: 'w', action: 'invalidate', data: { rows: [2] } },
     );
     assert.deepEqual(
-      [store.exactRules('*', '/a'), [...store.wildcardRules('*', '/a')].flat()],
+      [
+        store.of(storedRules).exactRules('*', '/a'),
+        [...store.of(storedRules).wildcardRules('*', '/a')].flat(),
+      ],
       [[], []],
     );
-    assert.equal(store.rule('r'), undefined);
-    assert.equal(store.ruleAt('r', 1)?.rule.path, '/a');
+    assert.equal(store.of(storedRules).rule('r'), undefined);
+    assert.equal(store.of(storedRules).ruleAt('r', 1)?.rule.path, '/a');
   });
 });

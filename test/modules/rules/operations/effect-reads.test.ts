@@ -15,17 +15,18 @@ function storeOf(read: string[]): Parts['store'] {
     ...{ id: path, seq: 1, insertedSeq: 1, origin: '*', path, kind: 'resolve' },
     ...{ lang: undefined, rve: undefined, designedAtMs: undefined },
   });
-  return {
-    exactRules: (origin, path) => (origin === '*' ? [candidate(path)] : []),
+  const reads = {
+    exactRules: (origin: string, path: string) => (origin === '*' ? [candidate(path)] : []),
     wildcardRules: () => [],
     tablesAfter: () => [],
-    rule(id) {
+    rule(id: string) {
       read.push(id);
       const enginedata = { target: '/there' };
       const rule = { id, origin: '*', path: id, kind: 'resolve', enginedata } as const;
       return { rule, seq: 1, insertedSeq: 1 };
     },
   };
+  return { of: <R>() => reads as R };
 }
 
 /** The problems of a breadcrumb whose branches lead to keys. */

@@ -38,7 +38,7 @@ import { SourceHealth } from '../../../../src/modules/proxy/source-health.ts';
 import { ServerPlaces } from '../../../../src/core/outbound/server-places.ts';
 import { SourceStatistics } from '../../../../src/modules/proxy/source-statistics.ts';
 import { createStoredPages } from '../../../../src/modules/rules/pages/stored-pages.ts';
-import { createRuleCache } from '../../../../src/modules/rules/rule-cache.ts';
+import { createRuleCache, ruleStoreOf } from '../../../../src/modules/rules/rule-cache.ts';
 import { LiveAccess } from '../../../../src/modules/status/live-access.ts';
 import { StateWatcher, stateVersions } from '../../../../src/modules/status/state-watcher.ts';
 import { createAnonymousWrites } from '../../../../src/modules/tables/rows/anonymous-writes.ts';
@@ -152,7 +152,7 @@ function composed(
     content: {
       publicFiles,
       consoleFiles: new Map(),
-      rules: createRuleCache(store, Date.now),
+      rules: createRuleCache(ruleStoreOf(store), Date.now),
       ownFiles: createPublicFileReplies(compressors.pages),
       storedPages: createStoredPages(compressors),
       assetFiles,

@@ -8,6 +8,7 @@ import { indexBuilder, indexBuildRowsMax } from '../../../../src/modules/tables/
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 
 const rowsMade = indexBuildRowsMax * 2 + 10;
 
@@ -52,11 +53,13 @@ async function findings(store: Store): Promise<readonly string[]> {
 
 function countOf(store: Store, price: number): number {
   const end = { value: price, inclusive: true };
-  return store.countByIndex('lamps', { field: 'price', from: end, to: end }, 100_000);
+  return store
+    .of(storedTables)
+    .countByIndex('lamps', { field: 'price', from: end, to: end }, 100_000);
 }
 
 function foundBy(store: Store, text: string): readonly string[] {
-  return [...store.searchRows('lamps', text)].flatMap(({ id }) => id ?? []);
+  return [...store.of(storedTables).searchRows('lamps', text)].flatMap(({ id }) => id ?? []);
 }
 
 suite('building indexes', { timeout: 360_000 }, () => {
@@ -66,7 +69,10 @@ suite('building indexes', { timeout: 360_000 }, () => {
     await filledStore(first);
     await commit(first, table('edit', { index: ['price'], search: ['title'] }));
     assert.deepEqual(
-      first.indexBuilds('lamps').map(({ index, phase, done, of }) => [index, phase, done, of]),
+      first
+        .of(storedTables)
+        .indexBuilds('lamps')
+        .map(({ index, phase, done, of }) => [index, phase, done, of]),
       [
         ['', 'empty', 0, rowsMade],
         ['price', 'empty', 0, rowsMade],
@@ -74,7 +80,7 @@ suite('building indexes', { timeout: 360_000 }, () => {
     );
     assert.deepEqual(await findings(first), []);
     await build(first, 2);
-    const [words] = first.indexBuilds();
+    const [words] = first.of(storedTables).indexBuilds();
     assert.equal(words?.done, indexBuildRowsMax);
     assert.deepEqual(await findings(first), []);
     // Rows before the position of the build and after it.
@@ -90,7 +96,7 @@ suite('building indexes', { timeout: 360_000 }, () => {
 
     const second = await scratchStore(t, { folder });
     await build(second);
-    assert.deepEqual(second.indexBuilds(), []);
+    assert.deepEqual(second.of(storedTables).indexBuilds(), []);
     assert.deepEqual(await findings(second), []);
     assert.equal(countOf(second, 77), 4);
     assert.equal(foundBy(second, 'chair').length, 4);
@@ -105,7 +111,7 @@ suite('building indexes', { timeout: 360_000 }, () => {
     assert.deepEqual(await findings(store), []);
     await build(store);
     assert.deepEqual(await findings(store), []);
-    assert.deepEqual(store.tableCounts('lamps'), { rows: rowsMade, words: 0 });
+    assert.deepEqual(store.of(storedTables).tableCounts('lamps'), { rows: rowsMade, words: 0 });
     // It gets the index again while the old one is being emptied.
     await commit(store, table('edit', { index: ['price'] }));
     await build(store);
@@ -144,11 +150,11 @@ suite('building indexes', { timeout: 360_000 }, () => {
     });
     await environment.close();
     const store = await scratchStore(t, { folder });
-    assert.equal(store.indexBuilds('lamps').length, 1);
+    assert.equal(store.of(storedTables).indexBuilds('lamps').length, 1);
     await build(store);
     assert.deepEqual(foundBy(store, 'lamp'), [idOf(1)]);
     assert.deepEqual(await findings(store), []);
     await store.close();
-    assert.deepEqual((await scratchStore(t, { folder })).indexBuilds(), []);
+    assert.deepEqual((await scratchStore(t, { folder })).of(storedTables).indexBuilds(), []);
   });
 });

@@ -4,6 +4,7 @@ import { silentLog } from '../../../../src/core/report/log.ts';
 import { indexBuilding } from '../../../../src/modules/tables/log/index-build.ts';
 import { testTasks } from '../../../core/background/test-tasks.ts';
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 
 test('a running server builds the indexes that a change of a table needs', async (t) => {
   const store = await scratchStore(t);
@@ -24,9 +25,9 @@ test('a running server builds the indexes that a change of a table needs', async
   await commit(store, { ...table, action: 'edit', data: { index: ['price'] } });
   assert.equal(await built.promise, 'Built the index price of lamps.');
   await stop();
-  assert.deepEqual(store.indexBuilds(), []);
+  assert.deepEqual(store.of(storedTables).indexBuilds(), []);
   assert.deepEqual(
-    [...store.rowsByIndex('lamps', { field: 'price' })].map(({ id }) => id),
+    [...store.of(storedTables).rowsByIndex('lamps', { field: 'price' })].map(({ id }) => id),
     ['a'],
   );
 });

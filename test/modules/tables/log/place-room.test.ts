@@ -8,6 +8,7 @@ import {
 } from '../../../../src/modules/rules/log/rule-index.ts';
 import { importRecords } from '../../../../src/modules/transfer/import.ts';
 import { commit, edited, inserted, scratchStore } from '../../../core/log/scratch.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
 
 const isFull = {
   code: 'too_large',
@@ -52,7 +53,7 @@ suite('rules at one place', () => {
       message: /^line 1001: This origin and path .*\nline 1002: This origin and path /,
     });
     await importRecords(parts, Buffer.from(lines.slice(0, rulesAtPlaceMax).join('\n')));
-    assert.equal(store.exactRules('*', '/p').length, rulesAtPlaceMax);
+    assert.equal(store.of(storedRules).exactRules('*', '/p').length, rulesAtPlaceMax);
   });
 });
 
@@ -80,10 +81,12 @@ suite('nested wildcards', () => {
       await commit(store, inserted(`w${at}`, { path: nested(at) }));
     }
     const path = `/${'a'.repeat(200)}`;
-    const found = [...store.wildcardRules('*', path)].flat().map(({ id }) => id);
+    const found = [...store.of(storedRules).wildcardRules('*', path)].flat().map(({ id }) => id);
     assert.equal(found.length, wildcardsOverPathMax);
     assert.deepEqual([found[0], found.at(-1)], ['w65', 'w2']);
-    const past = [...store.at(store.seq()).wildcardRules('*', path)].flat().map(({ id }) => id);
+    const past = [...store.of(storedRules).at(store.seq()).wildcardRules('*', path)]
+      .flat()
+      .map(({ id }) => id);
     assert.deepEqual(past, found);
   });
 
@@ -96,7 +99,9 @@ suite('nested wildcards', () => {
       message: /^2 wildcards with 1000 page rules cover this path already/,
     });
     await commit(store, inserted('short', { path: nested(0) }));
-    const found = [...store.wildcardRules('*', '/aaaa')].map((group) => group.length);
+    const found = [...store.of(storedRules).wildcardRules('*', '/aaaa')].map(
+      (group) => group.length,
+    );
     assert.deepEqual(found, [500, 500]);
   });
 });

@@ -11,6 +11,7 @@ import { temporaryFolder } from '../../../folder.ts';
 import { openIn } from '../../../core/log/scratch.ts';
 import { indexBuilder } from '../../../../src/modules/tables/log/index-build.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 
 type Fields = Readonly<Record<string, Json>>;
 /** The rows of the table by id, and the names of its indexes. */
@@ -84,7 +85,7 @@ function modelled(
     };
   }
   const [last] = seqs.slice(-1);
-  const before = store.rowAt(one.id, (last ?? 1) - 1)?.row;
+  const before = store.of(storedTables).rowAt(one.id, (last ?? 1) - 1)?.row;
   if (before === undefined) return undefined;
   const { id: _id, table: _table, ...own } = before;
   const after = { ...state, rows: new Map([...rows, [one.id, own as Fields]]) };
@@ -114,22 +115,27 @@ function wordsIn(text: Json | undefined): readonly string[] {
 function compare(store: Store, { rows, index, search }: State): void {
   const ids = [...rows.keys()].toSorted();
   assert.deepEqual(
-    [...store.rowsAfter('lamps', '')].map((one) => one.id),
+    [...store.of(storedTables).rowsAfter('lamps', '')].map((one) => one.id),
     ids,
   );
-  assert.equal(store.tableCounts('lamps').rows, ids.length);
+  assert.equal(store.of(storedTables).tableCounts('lamps').rows, ids.length);
   for (const one of ['a', 'b', 'c', 'd']) {
     const own = rows.get(one);
-    assert.deepEqual(store.row(one)?.row, own && { id: one, table: 'lamps', ...own });
+    assert.deepEqual(
+      store.of(storedTables).row(one)?.row,
+      own && { id: one, table: 'lamps', ...own },
+    );
   }
   for (const sku of [1, 2, '1', 'x']) {
     const [holder] = [...rows].filter(([, row]) => row.sku === sku);
-    assert.equal(store.rowByKey('lamps', sku)?.row.id, holder?.[0]);
+    assert.equal(store.of(storedTables).rowByKey('lamps', sku)?.row.id, holder?.[0]);
   }
   for (const field of ['sku', ...index]) {
     const valueOf = (one: string) => scalarOf(rows.get(one)?.[field]);
     const sorted = ids.toSorted((one, other) => compareScalars(valueOf(one), valueOf(other)));
-    const found = [...store.rowsByIndex('lamps', { field })].map((each) => each.id);
+    const found = [...store.of(storedTables).rowsByIndex('lamps', { field })].map(
+      (each) => each.id,
+    );
     assert.deepEqual(found, sorted, field);
   }
   for (const sought of ['lamp', 'big', 'oak', 'lamp oa']) {
@@ -138,21 +144,25 @@ function compare(store: Store, { rows, index, search }: State): void {
       const words = search.flatMap((field) => wordsIn(rows.get(one)?.[field]));
       return others.every((word) => words.includes(word)) && words.some((w) => w.startsWith(last));
     });
-    const found = [...store.searchRows('lamps', sought)].flatMap((each) => each.id ?? []);
+    const found = [...store.of(storedTables).searchRows('lamps', sought)].flatMap(
+      (each) => each.id ?? [],
+    );
     assert.deepEqual(found.toSorted(), expected, sought);
   }
 }
 
 function comparePast(store: Store, past: ReadonlyMap<number, State>): void {
   for (const [seq, { rows }] of past) {
-    const then = [...store.rowsAt('lamps', '', seq)].filter(({ stored }) => stored !== undefined);
+    const then = [...store.of(storedTables).rowsAt('lamps', '', seq)].filter(
+      ({ stored }) => stored !== undefined,
+    );
     assert.deepEqual(
       then.map((one) => one.id),
       [...rows.keys()].toSorted(),
     );
     for (const sku of [1, 2, '1', 'x']) {
       const [holder] = [...rows].filter(([, row]) => row.sku === sku);
-      assert.equal(store.rowByKeyAt('lamps', sku, seq)?.row.id, holder?.[0]);
+      assert.equal(store.of(storedTables).rowByKeyAt('lamps', sku, seq)?.row.id, holder?.[0]);
     }
   }
 }

@@ -7,9 +7,12 @@ import { scalarOf, type Scalar } from '../../../../src/modules/tables/row.ts';
 import { isExactNumber, numberOf } from '../../../../src/core/values/json/exact-number.ts';
 import { orderedValue, orderedValueEnd } from '../../../../src/modules/tables/log/index-key.ts';
 import { compareScalars } from '../../../../src/modules/tables/row.ts';
-import type { IndexRange, IndexStep, Store } from '../../../../src/core/log/store.ts';
+import type { Store } from '../../../../src/core/log/store.ts';
+import type { IndexRange, IndexStep } from '../../../../src/modules/tables/log/reads.ts';
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 
 const products: Draft = {
   family: 'table',
@@ -32,11 +35,11 @@ async function invalidate(store: Store, family: 'table' | 'record', id: string):
 }
 
 function idsIn(store: Store, range: IndexRange): readonly string[] {
-  return [...store.rowsByIndex('products', range)].map(({ id }) => id);
+  return [...store.of(storedTables).rowsByIndex('products', range)].map(({ id }) => id);
 }
 
 function found(store: Store, text: string): readonly string[] {
-  return [...store.searchRows('products', text)].flatMap(({ id }) => id ?? []);
+  return [...store.of(storedTables).searchRows('products', text)].flatMap(({ id }) => id ?? []);
 }
 
 suite('tables', () => {
@@ -44,13 +47,13 @@ suite('tables', () => {
     const store = await scratchStore(t);
     await commit(store, products);
     await commit(store, { family: 'table', id: 't', action: 'edit', data: { title: 'sku' } });
-    assert.equal(store.table('products')?.table.title, 'sku');
-    assert.equal(store.tableById('t')?.seq, 2);
-    assert.equal(store.tableAt('t', 1)?.table.title, undefined);
-    assert.equal(store.tableNamedAt('products', 1)?.seq, 1);
-    assert.equal(store.tableNamedAt('products', 0), undefined);
+    assert.equal(store.of(storedTables).table('products')?.table.title, 'sku');
+    assert.equal(store.of(storedTables).tableById('t')?.seq, 2);
+    assert.equal(store.of(storedTables).tableAt('t', 1)?.table.title, undefined);
+    assert.equal(store.of(storedTables).tableNamedAt('products', 1)?.seq, 1);
+    assert.equal(store.of(storedTables).tableNamedAt('products', 0), undefined);
     assert.deepEqual(
-      [...store.tablesAfter('')].map(({ table }) => table.name),
+      [...store.of(storedTables).tablesAfter('')].map(({ table }) => table.name),
       ['products'],
     );
   });
@@ -61,10 +64,10 @@ suite('tables', () => {
     const again = { ...products, id: 'u' };
     await assert.rejects(commit(store, again), { code: 'conflict', field: 'name' });
     await invalidate(store, 'table', 't');
-    assert.equal(store.table('products'), undefined);
+    assert.equal(store.of(storedTables).table('products'), undefined);
     await commit(store, again);
-    assert.equal(store.table('products')?.table.id, 'u');
-    assert.equal(store.tableNamedAt('products', 1)?.table.id, 't');
+    assert.equal(store.of(storedTables).table('products')?.table.id, 'u');
+    assert.equal(store.of(storedTables).tableNamedAt('products', 1)?.table.id, 't');
     const restored = { family: 'table', id: 't', action: 'invalidate' } as const;
     await assert.rejects(commit(store, { ...restored, data: { rows: [2] } }), { code: 'conflict' });
   });
@@ -93,14 +96,19 @@ suite('rows', () => {
     await commit(store, products, row('a', { sku: 'A', price: 1 }));
     await commit(store, edit('a', { sku: 'B' }));
     await commit(store, row('b', { sku: 'A' }));
-    assert.equal(store.rowByKey('products', 'A')?.row.id, 'b');
-    assert.equal(store.rowByKey('products', 'B')?.row.id, 'a');
-    assert.equal(store.rowByKey('products', 'C'), undefined);
-    assert.equal(store.rowByKeyAt('products', 'A', 2)?.row.id, 'a');
-    assert.equal(store.rowByKeyAt('products', 'A', 3), undefined);
-    assert.equal(store.rowByKeyAt('products', 'B', 3)?.row.id, 'a');
-    assert.deepEqual(store.rowAt('a', 2)?.row, { id: 'a', table: 'products', sku: 'A', price: 1 });
-    assert.deepEqual(store.tableCounts('products'), { rows: 2, words: 0 });
+    assert.equal(store.of(storedTables).rowByKey('products', 'A')?.row.id, 'b');
+    assert.equal(store.of(storedTables).rowByKey('products', 'B')?.row.id, 'a');
+    assert.equal(store.of(storedTables).rowByKey('products', 'C'), undefined);
+    assert.equal(store.of(storedTables).rowByKeyAt('products', 'A', 2)?.row.id, 'a');
+    assert.equal(store.of(storedTables).rowByKeyAt('products', 'A', 3), undefined);
+    assert.equal(store.of(storedTables).rowByKeyAt('products', 'B', 3)?.row.id, 'a');
+    assert.deepEqual(store.of(storedTables).rowAt('a', 2)?.row, {
+      id: 'a',
+      table: 'products',
+      sku: 'A',
+      price: 1,
+    });
+    assert.deepEqual(store.of(storedTables).tableCounts('products'), { rows: 2, words: 0 });
   });
 
   test('two rows never have the same key', async (t) => {
@@ -123,7 +131,7 @@ suite('rows', () => {
       field: 'sku',
     });
     await commit(store, row('d', {}), row('e', {}));
-    assert.equal(store.tableCounts('products').rows, 4, 'rows without a key');
+    assert.equal(store.of(storedTables).tableCounts('products').rows, 4, 'rows without a key');
   });
 
   test('decisions of one transaction, refused ones among them, count and index rows', async (t) => {
@@ -142,11 +150,11 @@ suite('rows', () => {
       ['fulfilled', 'rejected', 'fulfilled', 'fulfilled', 'fulfilled'],
     );
     assert.equal(store.seq(), 6);
-    assert.equal(store.tableCounts('products').rows, 4);
+    assert.equal(store.of(storedTables).tableCounts('products').rows, 4);
     assert.deepEqual(idsIn(store, { field: 'price' }), ['a', 'b', 'e', 'f']);
     for await (const { differences } of store.part(upkeep).verify())
       assert.deepEqual(differences, []);
-    assert.equal(store.indexBuild('products', 'size')?.phase, 'empty');
+    assert.equal(store.of(storedTables).indexBuild('products', 'size')?.phase, 'empty');
   });
 
   test('one decision inserts rows, changes one of them, and inserts further ones', async (t) => {
@@ -157,10 +165,12 @@ suite('rows', () => {
       edit('a', { sku: 'C', price: 3 }),
       ...[row('c', { sku: 'A', price: 1 }), row('d', { price: 4 })],
     );
-    const keys = ['A', 'B', 'C'].map((sku) => store.rowByKey('products', sku)?.row.id);
+    const keys = ['A', 'B', 'C'].map(
+      (sku) => store.of(storedTables).rowByKey('products', sku)?.row.id,
+    );
     assert.deepEqual(keys, ['c', 'b', 'a']);
     assert.deepEqual(idsIn(store, { field: 'price' }), ['c', 'b', 'a', 'd']);
-    assert.equal(store.row('a')?.row.price, 3);
+    assert.equal(store.of(storedTables).row('a')?.row.price, 3);
     for await (const { differences } of store.part(upkeep).verify())
       assert.deepEqual(differences, []);
   });
@@ -174,10 +184,10 @@ suite('rows', () => {
     await invalidate(store, 'record', 'b');
     const ids = (steps: Iterable<{ readonly id: string; readonly stored: unknown }>) =>
       [...steps].flatMap(({ id, stored }) => (stored === undefined ? [] : id));
-    assert.deepEqual(ids(store.rowsAfter('products', '')), ['a', 'c']);
-    assert.deepEqual(ids(store.rowsAfter('products', 'a')), ['c']);
-    assert.deepEqual(ids(store.rowsAt('products', '', 5)), ['a', 'b', 'c']);
-    assert.deepEqual(ids(store.rowsAt('products', '', 3)), ['b']);
+    assert.deepEqual(ids(store.of(storedTables).rowsAfter('products', '')), ['a', 'c']);
+    assert.deepEqual(ids(store.of(storedTables).rowsAfter('products', 'a')), ['c']);
+    assert.deepEqual(ids(store.of(storedTables).rowsAt('products', '', 5)), ['a', 'b', 'c']);
+    assert.deepEqual(ids(store.of(storedTables).rowsAt('products', '', 3)), ['b']);
   });
 });
 
@@ -233,16 +243,20 @@ suite('indexes', () => {
               from: from && { ...from, value: scalarOf(from.value) },
               to: to && { ...to, value: scalarOf(to.value) },
             };
-            const scanned = [...store.rowsByIndex('products', range)];
+            const scanned = [...store.of(storedTables).rowsByIndex('products', range)];
             const expected = ids.filter((_, at) => isIn(scalarOf(values[at]), range));
-            const rows = ids.flatMap((id) => store.row(id)?.row ?? []);
+            const rows = ids.flatMap((id) => store.of(storedTables).row(id)?.row ?? []);
             assert.deepEqual(
-              placesOf(store.placesInIndex('products', range, rows)),
+              placesOf(store.of(storedTables).placesInIndex('products', range, rows)),
               placesOf(scanned),
             );
             assert.deepEqual(scanned.map(({ id }) => id).sort(), expected);
-            assert.ok(store.countByIndex('products', range, 100) >= expected.length);
-            const shown = scanned.map(({ id }) => scalarOf(store.row(id)?.row.price));
+            assert.ok(
+              store.of(storedTables).countByIndex('products', range, 100) >= expected.length,
+            );
+            const shown = scanned.map(({ id }) =>
+              scalarOf(store.of(storedTables).row(id)?.row.price),
+            );
             assertSorted(descending ? shown.toReversed() : shown);
             const [first] = scanned;
             if (first !== undefined) {
@@ -252,7 +266,9 @@ suite('indexes', () => {
                 scanned.slice(1).map(({ id }) => id),
               );
               const later = { ...range, after: first.cursor };
-              const places = placesOf(store.placesInIndex('products', later, rows));
+              const places = placesOf(
+                store.of(storedTables).placesInIndex('products', later, rows),
+              );
               assert.deepEqual(places, placesOf(scanned.slice(1)));
             }
           }
@@ -271,7 +287,7 @@ suite('indexes', () => {
     assert.deepEqual(idsIn(store, { field: 'price' }), ['b', 'c', 'a']);
     assert.deepEqual(idsIn(store, { field: 'sku' }), ['c', 'b', 'a']);
     assert.deepEqual(idsIn(store, { field: 'sku', descending: true }), ['a', 'b', 'c']);
-    const [, second] = [...store.rowsByIndex('products', { field: 'sku' })];
+    const [, second] = [...store.of(storedTables).rowsByIndex('products', { field: 'sku' })];
     assert.deepEqual(idsIn(store, { field: 'sku', after: second?.cursor }), ['a']);
     assert.deepEqual(idsIn(store, { field: 'title' }), []);
     await commit(store, edit('b', { price: 3 }));
@@ -325,13 +341,15 @@ suite('search', () => {
     const ids = Array.from({ length: 30 }, (_, at) => `r${at}`);
     const title = (at: number) => `lamp ${'big '.repeat(at % 4)}`;
     await commit(store, ...ids.map((id, at) => row(id, { title: title(at) })));
-    const all = [...store.searchRows('products', 'la')].filter(({ id }) => id !== undefined);
+    const all = [...store.of(storedTables).searchRows('products', 'la')].filter(
+      ({ id }) => id !== undefined,
+    );
     assert.equal(all.length, 30);
     for (const [at, { cursor }] of all.entries()) {
-      const rest = [...store.searchRows('products', 'la', { after: cursor })];
+      const rest = [...store.of(storedTables).searchRows('products', 'la', { after: cursor })];
       assert.deepEqual(rest, all.slice(at + 1));
     }
-    assert.throws(() => [...store.searchRows('products', 'la', { after: 'x' })], {
+    assert.throws(() => [...store.of(storedTables).searchRows('products', 'la', { after: 'x' })], {
       field: 'after',
     });
   });
@@ -383,7 +401,7 @@ test('page rules of the past are found among rows, whose changes are not read', 
     await commit(store, { family: 'userinterface', id: 'a', action: 'edit', data: { rve } });
     await commit(store, edit('b', { price: rve }));
   }
-  const past = store.at(store.seq());
+  const past = store.of(storedRules).at(store.seq());
   const shown = (after: string) =>
     [...past.recordsAfter(after)].map(({ id, stored, size }) => {
       return [id, stored?.rule.rve ?? stored?.rule.path, size > 0];

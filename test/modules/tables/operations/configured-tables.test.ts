@@ -14,6 +14,7 @@ import { openStore } from '../../../../src/core/log/open.ts';
 import { temporaryFolder, writeFiles } from '../../../folder.ts';
 import { readTestConfig, startSite, type TestSite } from '../../../harness.ts';
 import { testTasks } from '../../../core/background/test-tasks.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 
 const schema = (price: object, more: object = {}) => ({
   type: 'object',
@@ -109,15 +110,15 @@ test('a schema that changes while the server is stopped moves the values at the 
   assert.match((await tableWarnings(config.tables, store)).join(), /Of 1 row, 1 has values/);
   // The process ends after it has applied the schema, and before it has checked the rows.
   await writeConfiguredTables(config, parts);
-  assert.equal(store.row(id)?.row.price, 1.5);
-  assert.equal(store.table('products')?.table.rows_pending, true);
+  assert.equal(store.of(storedTables).row(id)?.row.price, 1.5);
+  assert.equal(store.of(storedTables).table('products')?.table.rows_pending, true);
   const checks = createRowChecks({ store, log: silentLog });
   const { stop } = testTasks().start(checks.task);
-  while (store.table('products')?.table.rows_pending === true) {
+  while (store.of(storedTables).table('products')?.table.rows_pending === true) {
     await store.waitForRows(store.seq(), AbortSignal.timeout(10_000), 10);
   }
   await stop();
-  assert.deepEqual(store.row(id)?.row._unknowns_, { price: 1.5 });
+  assert.deepEqual(store.of(storedTables).row(id)?.row._unknowns_, { price: 1.5 });
   await store.close();
 });
 

@@ -8,6 +8,7 @@ import { startSite, type TestSite } from '../../../harness.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { indexBuilder } from '../../../../src/modules/tables/log/index-build.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 
 async function things(site: TestSite, ids: readonly string[]): Promise<void> {
   const properties = {
@@ -143,7 +144,7 @@ test('an index of the layout before instants is built anew', async (t) => {
 
   const second = await scratchStore(t, { folder });
   await second.part(indexBuilder).build(new AbortController().signal, () => undefined);
-  const steps = [...second.rowsByIndex('things', { field: 'at' })];
+  const steps = [...second.of(storedTables).rowsByIndex('things', { field: 'at' })];
   assert.deepEqual(
     steps.map(({ id }) => id),
     ['r1', 'r0'],

@@ -9,6 +9,9 @@ import type { RowTable } from '../../../../src/modules/tables/rows/compiled-tabl
 import { sortedRowsMax } from '../../../../src/modules/tables/rows/index-walk.ts';
 import { selectRows } from '../../../../src/modules/tables/rows/row-list.ts';
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
+import { withReads } from '../../../../src/core/log/reads.ts';
+import type { TableReads } from '../../../../src/modules/tables/log/reads.ts';
 
 const definition = {
   id: 't',
@@ -38,11 +41,12 @@ function lampAt(at: number): JsonObject {
 /** The store, counting the rows that are read. */
 function counting(store: Store): { readonly reads: Reads; readonly count: () => number } {
   let count = 0;
-  const rowStep: Reads['rowStep'] = (id) => {
+  const rowStep: TableReads['rowStep'] = (id) => {
     count += 1;
-    return store.rowStep(id);
+    return store.of(storedTables).rowStep(id);
   };
-  return { reads: { ...store, rowStep }, count: () => count };
+  const of = withReads(store, storedTables, { rowStep });
+  return { reads: { ...store, of }, count: () => count };
 }
 
 interface Selected {

@@ -17,19 +17,20 @@ const idOf = (at: number): string => `${String(at).padStart(8, '0')}-0000-7000-8
 const placeOf = (id: string): number => Number(id.slice(0, 8));
 
 /** Rows that do not exist in a store, of which one in ten belongs to the caller. */
-function rowsOf(count: number, size: number): Pick<Reads, 'rowsAfter' | 'rowStep'> {
+function rowsOf(count: number, size: number): Pick<Reads, 'of'> {
   const rowStep = (id: string) => {
     const row = { id, table: 'x', n: placeOf(id), isOwn: placeOf(id) % 10 === 3 };
     return { id, stored: { row, seq: 1, insertedSeq: 1 }, size };
   };
-  return {
+  const reads = {
     rowStep,
-    *rowsAfter(_name, after) {
+    *rowsAfter(_name: string, after: string) {
       for (let at = after === '' ? 0 : placeOf(after) + 1; at < count; at += 1) {
         yield rowStep(idOf(at));
       }
     },
   };
+  return { of: <R>() => reads as R };
 }
 
 const isVisible = (row: Row): boolean => row.isOwn === true;

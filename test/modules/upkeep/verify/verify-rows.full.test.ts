@@ -21,6 +21,7 @@ import type { Store } from '../../../../src/core/log/store.ts';
 import { temporaryFolder } from '../../../folder.ts';
 import { commit, scratchStore } from '../../../core/log/scratch.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 
 const definition = { schema: {}, key: 'sku', index: ['price'], search: ['title'] };
 
@@ -251,7 +252,7 @@ test('verifying finds nothing after random changes of rows and undos', async (t)
       const change =
         rows !== undefined && own.length > 0
           ? invalidate(id, { rows: named })
-          : store.row(id) === undefined
+          : store.of(storedTables).row(id) === undefined
             ? insert(id, { table: 'lamps', ...fields })
             : edit(id, fields);
       if (change.action === 'insert' && own.length > 0) continue;

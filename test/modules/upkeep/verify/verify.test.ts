@@ -18,6 +18,7 @@ import { commit, edited, inserted, scratchStore, startWriter } from '../../../co
 import { temporaryFolder } from '../../../folder.ts';
 import { deliveriesPart } from '../../../../src/modules/webhooks/log/delivery-log.ts';
 import { upkeep } from '../../../../src/modules/upkeep/upkeep.ts';
+import { storedRules } from '../../../../src/modules/rules/log/family.ts';
 
 const hash = 'f'.repeat(64);
 
@@ -492,7 +493,8 @@ test('verifying finds nothing after random inserts, invalidates and restores', a
       else if (rows !== undefined) {
         const named = own.filter((_, index) => rows.includes(index + 1));
         await commit(store, takenBack(id, ...named));
-      } else if (store.rule(id) !== undefined) await commit(store, edited(id, { path }));
+      } else if (store.of(storedRules).rule(id) !== undefined)
+        await commit(store, edited(id, { path }));
     }
     if (store.seq() > 0) assert.deepEqual(await verified(store), []);
     await store.close();
