@@ -105,7 +105,7 @@ for (const where of [
       assert.equal(
         reply.headers.get('vary'),
         'Accept, Accept-Language, Authorization, Cookie, Sec-CH-UA-Form-Factors, ' +
-          'Sec-CH-UA-Mobile, Sec-CH-UA-Platform, User-Agent',
+          'Sec-CH-UA-Mobile, Sec-CH-UA-Platform, User-Agent, Origin',
       );
     });
   });
