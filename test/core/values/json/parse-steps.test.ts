@@ -46,7 +46,8 @@ suite('parseJsonSteps', () => {
   });
 
   test('fails as parseJson does, for a text with anything in it', () => {
-    const found = fc.constantFrom(...'{}[],:"\\0e-. \u00e9\ufeff', '"__proto__":', 'null', '""');
+    const characters = '{}[],:"\\0e-. \u00e9\ufeff'.split('');
+    const found = fc.constantFrom(...characters, '"__proto__":', 'null', '""');
     const changed = fc.tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.nat({ max: 3 }), found);
     fc.assert(
       fc.property(changed, ([text, place, length, piece]) => {
