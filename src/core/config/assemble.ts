@@ -1,5 +1,5 @@
 import { atOnce, type Steps } from '../fair/turns.ts';
-import type { Config } from './config.ts';
+import type { Config, ReadBesides } from './config.ts';
 import { configFieldName, resolvedPath, type Keys } from './ini-key.ts';
 import {
   type IniSection,
@@ -20,6 +20,8 @@ interface Inputs {
   readonly includedFiles?: readonly string[];
   /** See Config. */
   readonly privatePaths?: readonly string[];
+  /** See Config. */
+  readonly besides?: ReadBesides;
   /** The number of processes for `workers = auto`. */
   readonly cores: number;
   /** The default of `[node] name`. */
@@ -30,6 +32,8 @@ interface Inputs {
 
 type Members = Record<string, unknown>;
 
+const nothing: ReadBesides = { files: [], patterns: [] };
+
 /** Makes the frozen configuration of an ini text that has no problems. */
 export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
   return atOnce(assembleSteps(ini, inputs));
@@ -37,7 +41,7 @@ export function assembleConfig(ini: ParsedIni, inputs: Inputs): Config {
 
 /** The steps of assembleConfig: one for each section. */
 export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
-  const { file, includedFiles = [], privatePaths = [] } = inputs;
+  const { file, includedFiles = [], privatePaths = [], besides = nothing } = inputs;
   let config: Members = { file, includedFiles, privatePaths, variables: ini.variables };
   const kinds = sectionKinds(ini.sections);
   for (const kind of kinds.filter(({ tail }) => tail === undefined)) {
@@ -58,7 +62,7 @@ export function* assembleSteps(ini: ParsedIni, inputs: Inputs): Steps<Config> {
       config = withSettings(config, part.place, kind.isNamed ? inOrder : made[0]);
     }
   }
-  config = { ...config, sections: ini.sections };
+  config = { ...config, besides, sections: ini.sections };
   yield* freezeMembers(config);
   return Object.freeze(config) as unknown as Config;
 }

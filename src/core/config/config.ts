@@ -16,16 +16,18 @@ export interface Config {
   readonly privatePaths: readonly string[];
   /** The values of `${NAME}` in the ini file and in the file of `[server] import`. */
   readonly variables: Readonly<Record<string, string>>;
+  readonly besides: ReadBesides;
 }
 
 /** The result of reading an ini file: a configuration, or all problems of the file. */
-export type ConfigResult = (
+export type ConfigResult =
   | { readonly ok: true; readonly config: Config }
-  | { readonly ok: false; readonly problems: readonly ConfigProblem[] }
-) & {
-  /** A change of one of these may change the result. */
-  readonly besides?: ReadBesides;
-};
+  | {
+      readonly ok: false;
+      readonly problems: readonly ConfigProblem[];
+      /** A change of one of these may repair the file. */
+      readonly besides?: ReadBesides;
+    };
 
 /** What the configuration depends on besides the ini file. */
 export interface ReadBesides {

@@ -343,7 +343,9 @@ const authKeys = {
     example: '1000',
   }),
   cors_origins: list(wordOr('*', origin), '*', {
-    about: 'Origins whose pages may call the operations that the anonymous scopes permit.',
+    about:
+      'Origins whose pages may call the operations that the anonymous scopes permit. For ' +
+      '`get_content` from within a private network, an origin has to be named.',
     example: 'https://app.example.com',
   }),
 };

@@ -63,7 +63,7 @@ function describedSections(
  * The configuration as JSON: networks as text, null for keys that are not set. It has no content of
  * other files.
  */
-export function configJson({ sections, ...config }: Config): JsonObject {
+export function configJson({ sections, besides: _, ...config }: Config): JsonObject {
   return sectionKinds(sections).reduce(
     (json, { owner: { place }, parts }) => {
       const hidden = parts.flatMap((part) => part.hidden ?? []);

@@ -132,8 +132,10 @@ async function configOf(
   // The configuration names the ini files already, but not where symbolic links lead.
   const privatePaths = held.flatMap(({ path }) => (iniFiles.includes(path) ? [] : path));
   const inputs = { file: absolute, folder, cores, hostName, contents };
-  const config = await steps(assembleSteps(ini, { ...inputs, includedFiles, privatePaths }));
-  return { ok: true, config, besides };
+  const config = await steps(
+    assembleSteps(ini, { ...inputs, includedFiles, privatePaths, besides }),
+  );
+  return { ok: true, config };
 }
 
 /** Does steps in turns with the requests of a server that reads its configuration again. */

@@ -109,7 +109,7 @@ export async function* watchConfig({
   readonly watching?: () => void;
 }): AsyncGenerator<ConfigResult, void, undefined> {
   const ini = file === undefined ? [] : [file];
-  let besides: ReadBesides = current.besides ?? { files: [], patterns: [] };
+  let besides: ReadBesides = readBesides(current) ?? { files: [], patterns: [] };
   let latest = current;
   // A change during the first read of the files is in its result already.
   let mayRepeat = false;
@@ -118,7 +118,7 @@ export async function* watchConfig({
     if (why === 'first') watching?.();
     const result = await readWhenStable({ files: files(), read, now, signal });
     // A broken file may name no others: those of the file before stay watched.
-    besides = result.besides ?? besides;
+    besides = readBesides(result) ?? besides;
     if (signal.aborted) return;
     const isNew = !isDeepStrictEqual(result, latest);
     const isRepeat = mayRepeat && !isNew && result.ok;
@@ -128,6 +128,11 @@ export async function* watchConfig({
       yield result;
     }
   }
+}
+
+/** The files besides the ini file that a result comes from, also those that may be added. */
+function readBesides(result: ConfigResult): ReadBesides | undefined {
+  return result.ok ? result.config.besides : result.besides;
 }
 
 /**

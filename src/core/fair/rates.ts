@@ -27,6 +27,8 @@ export interface Rates {
    * the whole request has to be counted, and has counted nothing then.
    */
   countPlain(request: Pick<RatedRequest, 'origin' | 'path' | 'address'>): boolean;
+  /** Whether a path has rates. */
+  covers(place: { readonly origin: string; readonly path: string }): boolean;
   /** The rates of a path, a sentence each. */
   explain(place: { readonly origin: string; readonly path: string }): readonly string[];
 }

@@ -1,5 +1,5 @@
 import type { ContentRequest } from './request.ts';
-import { tokenSource } from './syntax.ts';
+import { tokenSource, trimOws } from './syntax.ts';
 
 /** The parts of a request that variables stand for. */
 export type TemplateRequest = Pick<
@@ -128,7 +128,8 @@ export function parseTemplate(text: string): FieldTemplate {
       for (const part of parts) {
         text += typeof part === 'string' ? part : part(request).replace(notInField, '');
       }
-      return text.trim() || undefined;
+      // Not `trim`: the last byte of à, in UTF-8, is a space to it.
+      return trimOws(text) || undefined;
     },
   };
 }
@@ -141,7 +142,13 @@ function variableValue(name: string): (request: TemplateRequest) => string {
   if (field !== undefined) return ({ fields }) => fields[field] ?? '';
   const value = variables.get(name);
   if (value === undefined) throw new TypeError(`no variable ${name}`);
-  return value;
+  // Without what no field can have, the name of somebody could be that of somebody else.
+  return isOfClient(name) ? (request) => wholeOrNone(value(request)) : value;
+}
+
+function wholeOrNone(name: string): string {
+  const isWhole = trimOws(name) === name && name.search(notInField) === -1;
+  return isWhole ? name : '';
 }
 
 /** The authority of an origin. */

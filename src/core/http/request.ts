@@ -80,6 +80,8 @@ export interface ContentRequest extends RequestTarget, Recipient {
   readonly accessRules?: Set<string>;
   /** The access rules that the client has passed: a path inside the server asks them no more. */
   readonly passedAccess?: ReadonlySet<string>;
+  /** The paths for whose rates the request has counted, the one that the client asks for first. */
+  readonly ratedFor?: readonly string[];
   /**
    * How the server has been led to this path: by a rewrite, by a line of a file of redirects, or as
    * the generic page inside another one; absent for the path that the client asks for.

@@ -42,8 +42,8 @@ export function assetType(name: string, head: Buffer): string {
 
 /** Documents that browsers run scripts of: HTML, SVG and other XML, PDF. */
 const active = /^(?:text\/html|application\/pdf|(?:text|application)\/xml|[^;]*\+xml|text\/xsl)\b/i;
-/** The types of MHTML: HTML with its pictures in one file (RFC 2557). */
-const archive = /^(?:message\/rfc822|multipart\/related|application\/x-mimearchive)\b/i;
+/** HTML in parts of a file: MHTML (RFC 2557), and documents that replace each other. */
+const archive = /^(?:message\/rfc822|multipart\/[^;]*|application\/x-mimearchive)\b/i;
 
 /**
  * The header fields that keep an uploaded document from running as a page of the site: it has an

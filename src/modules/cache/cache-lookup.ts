@@ -170,9 +170,18 @@ export function cachePlans(identityFields: readonly string[]): (rule: FetchRule)
   };
 }
 
+/** Fields by which clients say who they are, also those that only applications know. */
+const clientCredentials: readonly string[] = [
+  ...['apikey', 'authorization', 'cookie'],
+  ...['x-api-key', 'api-key', 'x-apikey', 'x-api-token', 'x-app-key', 'x-auth-key'],
+  ...['x-auth-token', 'x-access-token', 'x-session-token', 'x-session-id', 'x-user-token'],
+  ...['x-token', 'x-authorization', 'private-token', 'x-vault-token', 'x-shopify-access-token'],
+  ...['x-id-token', 'x-jwt-assertion', 'cf-access-jwt-assertion', 'x-auth-request-access-token'],
+];
+
 function readPlan(rule: FetchRule, identityFields: readonly string[]): CachePlan {
   const { path, httpresponse, enginedata } = rule;
-  const credentialFields = ['apikey', 'authorization', 'cookie', ...identityFields];
+  const credentialFields = [...clientCredentials, ...identityFields];
   const decisive = JSON.stringify([
     ...[storedFormat, credentialFields],
     ...[path, httpresponse ?? null, enginedata ?? null],

@@ -80,10 +80,14 @@ const understood: ReadonlySet<number> = new Set([
 ]);
 
 /**
- * Final statuses that concern one request or client. RFC 6585 forbids storing its statuses; 412 and
- * 416 depend on the preconditions and range of the request.
+ * Final statuses that say what is wrong with one request, or its client, beyond its method and URL:
+ * stored, one odd request of a stranger would take the page from all others. RFC 6585 forbids
+ * storing its statuses; 412 and 416 depend on the preconditions and range of the request.
  */
-const ofOneRequest: ReadonlySet<number> = new Set([412, 416, 428, 429, 431, 511]);
+const ofOneRequest: ReadonlySet<number> = new Set([
+  ...[400, 401, 406, 407, 408, 409, 411, 412, 413, 415, 416, 417, 421, 422, 423, 424, 425, 426],
+  ...[428, 429, 431, 511],
+]);
 
 /** HTTP defines no status above it (RFC 9110 §15): a cache stores none. */
 const lastStatus = 599;

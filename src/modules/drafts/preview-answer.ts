@@ -56,7 +56,11 @@ function previewLinkReply(
   if (isForm && !isOwn) {
     throw new Failure('forbidden', 'Only the page of this link itself opens the preview.');
   }
-  if (found !== undefined && !isOwn) return confirmationPage(found.draft.name, head.method);
+  // A picture in a page, or a look at the link, is nobody who opens it.
+  const isOpened = isForm || (head.method !== 'HEAD' && isOpenedByPerson(sent));
+  if (found !== undefined && !(isOwn && isOpened)) {
+    return confirmationPage(found.draft.name, head.method);
+  }
   const seconds = found === undefined ? 0 : Math.ceil((found.endMs - nowMs) / 1_000);
   const value = found === undefined ? '' : token;
   const secure = target.origin.startsWith('https:') ? '; Secure' : '';
@@ -86,11 +90,19 @@ function isOwnRequest(fields: Fields, origin: string, isForm: boolean): boolean 
   return site === undefined || site === 'same-origin' || site === 'none';
 }
 
+/** Whether a browser opens a link in a tab of its own, or a program does. */
+function isOpenedByPerson({ 'sec-fetch-dest': destination, accept = '' }: Fields): boolean {
+  return destination === undefined ? !isPartOfPage.test(accept) : destination === 'document';
+}
+
+/** What a browser without Sec-Fetch-Dest accepts for a picture and a style sheet. */
+const isPartOfPage = /^(?:image\/|text\/css)/;
+
 /** The page that asks before a browser shows a draft in place of the site. */
 function confirmationPage(draft: string, method: string): Reply {
   const form = '\n<form method="post"><p><button>Open the preview</button></form>';
   const sentence =
-    `Another site has led here. Until you leave it again, this browser shows this site as the ` +
+    `Another page has led here. Until you leave it again, this browser shows this site as the ` +
     `draft <b>${escapeHtml(draft)}</b> has it.`;
   const bytes = Buffer.from(plainPage('Open the preview of a draft?', sentence, form));
   return {
@@ -145,7 +157,7 @@ export function isOfLivePage({ isTrusted }: Pick<DraftSite, 'isTrusted'>, fields
  * scripts and what these fetch accept anything.
  */
 function isShownByAccept({ accept = '', 'upgrade-insecure-requests': opens }: Fields): boolean {
-  return opens === '1' ? accept.startsWith('text/html') : /^(?:image\/|text\/css)/.test(accept);
+  return opens === '1' ? accept.startsWith('text/html') : isPartOfPage.test(accept);
 }
 
 /** Fields with which a client might get less than the whole page, or a coding of it. */
@@ -196,7 +208,7 @@ export async function previewReply(
 }
 
 /** A reply that does nothing to more than its page, and runs no script. */
-function confined(page: Reply): Reply {
+export function confined(page: Reply): Reply {
   const reply = withoutScripts(page);
   const names = reply.fields.filter((_, at) => at % 2 === 0).map((name) => name.toLowerCase());
   const wide = names.filter((name) => isWideField(name));

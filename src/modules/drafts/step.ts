@@ -1,7 +1,7 @@
 import type { Step } from '../../core/pipeline/pipeline.ts';
 import type { Serving } from '../../core/pipeline/serving.ts';
 import { previewToken } from './draft.ts';
-import { isOfLivePage, previewReply } from './preview-answer.ts';
+import { confined, isOfLivePage, previewReply } from './preview-answer.ts';
 
 /** The step of a browser that previews a draft: the site answers as the draft has it. */
 export function previewStep(previews: Serving['previews'], base: string): Step {
@@ -14,7 +14,13 @@ export function previewStep(previews: Serving['previews'], base: string): Step {
       if (token === undefined || fields['service-worker'] === 'script') return next(request);
       const preview = previews.find(token, request.visitor.nowMs);
       if (preview === undefined || isOfLivePage(preview, fields)) return next(request);
-      return previewReply(preview, request, `${base}/svc1/preview/end`);
+      const reply = previewReply(preview, request, `${base}/svc1/preview/end`);
+      const { sent } = request;
+      if (preview.isTrusted || sent === undefined) return reply;
+      // A script of an error page could put parts of the draft into it.
+      return reply.catch(async (thrown: unknown) =>
+        confined(await sent.answers.failed(thrown, request)),
+      );
     },
   };
 }

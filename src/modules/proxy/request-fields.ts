@@ -164,6 +164,8 @@ export function forwardedField(
     return sent.find((_, at) => at % 2 === 1 && sent[at - 1] === name);
   }
   const { fields } = request;
+  // Connection may name thousands of fields, and the cache asks for many that are not there.
+  if (fields[name] === undefined) return undefined;
   const named = connectionOptions(fields.connection);
   return isForwarded(name, plan, named) ? clientValue(name, plan, request) : undefined;
 }

@@ -49,6 +49,7 @@ export function createRates(configs: readonly RateConfig[], parts: RateParts): R
       if (taken.isTaken) parts.counts.add(rate.name, 'passed');
       return taken.isTaken;
     },
+    covers: (place) => ratesOf(place).length > 0,
     explain: (place) => ratesOf(place).map(explained),
   };
 }

@@ -7,6 +7,7 @@ import {
 } from '../../core/operations/operation.ts';
 import { type Place, parseOrigin } from '../../core/operations/place.ts';
 import { timeThen } from '../../core/operations/records/moment.ts';
+import { turnsOf } from '../../core/operations/turns.ts';
 import { type Dependencies, joinedDependencies } from '../../core/pipeline/conditions/when.ts';
 import type { SiteAccess } from '../rules/site-access.ts';
 import { Failure } from '../../core/values/failure.ts';
@@ -194,7 +195,9 @@ export const getRender = defineOperation({
           { call, previewed, visitor },
         );
       if (paths !== undefined) {
+        const turns = turnsOf(call);
         return renderedEach([paths].flat(), async (one) => {
+          if (turns.isOver()) await turns.next();
           await call.countPage?.({ origin, path: one });
           return at(one);
         });

@@ -157,12 +157,19 @@ export function userIn(
   { userClaim, rolesClaim }: Pick<TokenRules, 'userClaim' | 'rolesClaim'>,
 ): User | undefined {
   const name = claimAt(payload, userClaim);
-  if (typeof name !== 'string' || name === '' || name.length > userNameCharactersMax) {
-    return undefined;
-  }
+  if (typeof name !== 'string' || !isUserName(name)) return undefined;
   const verified = claimAt(payload, verifiedClaim(userClaim));
   if (verified !== undefined && verified !== true) return undefined;
   return { name, roles: rolesFrom(claimAt(payload, rolesClaim)) };
+}
+
+/**
+ * Whether a text can name a user everywhere: a control character, half of a surrogate pair, or a
+ * blank at its ends gets lost in fields and texts, so that it would be the name of another user.
+ */
+function isUserName(name: string): boolean {
+  const hasLength = name !== '' && name.length <= userNameCharactersMax;
+  return hasLength && name.isWellFormed() && name.trim() === name && !/\p{Cc}/u.test(name);
 }
 
 /**

@@ -478,7 +478,8 @@ suite('an ini file', () => {
 test('an empty ini file gives the defaults', async (context) => {
   const folder = await makeFolder(context, { 'server.ini': '' });
   const file = join(folder, 'server.ini');
-  const { sections: _, ...config } = await requireIni(file);
+  const { sections: _, besides, ...config } = await requireIni(file);
+  assert.deepEqual(besides, { files: [], patterns: [] });
   assert.deepEqual(config, {
     file,
     includedFiles: [],

@@ -61,12 +61,15 @@ async function countTurns(
   return { data: data as object, turns };
 }
 
+const places = Array.from({ length: records }, (_, at) => `/p${at}`);
+
 const reads: readonly (readonly [string, object, object?])[] = [
   [`${rule}.list`, { text: 'nowhere' }],
   [`${rule}.list`, { text: 'nowhere', as_of: '5' }],
   [`${rule}.list`, { text: 'nowhere' }, { draft: 'spring' }],
   [`${rule}.tree`, { origin: '*', path: '/', shadows: true }],
   [`${rule}.replace`, { find: 'nowhere', with: 'x' }],
+  [`${rule}.get_render`, { origin: 'http://a.example', paths: places }],
   ['svc1.record.list', { table: 'item', count: true, where: { n: { '>=': 0 } }, limit: 1 }],
   ['svc1.record.list', { table: 'item', sort: 'n', where: { name: 'none' }, as_of: '9999' }],
   ['svc1.record.get', { table: 'item', where: { n: { '>=': 0 } } }],

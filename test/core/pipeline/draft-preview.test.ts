@@ -51,13 +51,17 @@ async function seen(site: TestSite, path: string, cookie?: string): Promise<stri
   return response.text();
 }
 
-async function siteWithDraft(t: Parameters<typeof startSite>[0], more = ''): Promise<TestSite> {
+async function siteWithDraft(
+  t: Parameters<typeof startSite>[0],
+  more = '',
+  files: Readonly<Record<string, string>> = {},
+): Promise<TestSite> {
   const rules = [
     { path: '/', kind: 'content', content: '<h1>live</h1>' },
     { path: 'sale', kind: 'resolve', enginedata: { target: '/live' } },
   ];
   const ini = `[fetch]\nallow_private = 127.0.0.0/8\n${more}`;
-  const site = await startSite(t, { rules, ini });
+  const site = await startSite(t, { rules, ini, files });
   await site.call('svc1.draft.insert', { name: draft });
   const { data } = await site.call(`${rule}.list`, {});
   for (const row of data.rows as readonly { id: string; path: string }[]) {
@@ -336,6 +340,47 @@ test('a browser without Sec-Fetch-Dest gets of such a draft what no script asks 
     answer.resume();
     assert.equal(answer.statusCode, status, JSON.stringify(headers));
   }
+});
+
+test('no answer of a preview of a drafter runs scripts, errors included', async (t) => {
+  const ini =
+    '[disk.site]\nroot = site\nerrors = errors\n[access.in]\npath = /in/*\nallow = 192.0.2.1\n';
+  const site = await siteWithDraft(t, ini, {
+    'site/errors/4xx.html': '<script src="/a.js"></script>',
+  });
+  const drafter = await author(site, ['read', 'draft']);
+  await drafter.write({ path: '/part', content: script });
+  const preview = await openPreview(site);
+  for (const [method, path, status] of [
+    ['GET', '/none', 404],
+    ['HEAD', '/none', 404],
+    ['POST', '/part', 405],
+    ['GET', '/in/a', 403],
+  ] as const) {
+    const headers = { cookie: preview.cookie, 'sec-fetch-dest': 'document' };
+    const shown = await fetch(site.url + path, { method, headers });
+    assert.equal(shown.status, status, path);
+    const policy = shown.headers.get('content-security-policy') ?? '';
+    assert.match(policy, new RegExp(`${sandbox}$`), `${method} ${path}`);
+  }
+});
+
+test('what a page loads opens no preview', async (t) => {
+  const site = await siteWithDraft(t);
+  const { data } = await site.call('svc1.draft.preview', { draft });
+  for (const to of ['image', 'style', 'empty', 'iframe', 'script', 'anything']) {
+    const headers = { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': to };
+    const asked = await fetch(data.url, { headers, redirect: 'manual' });
+    assert.deepEqual([asked.status, asked.headers.getSetCookie()], [200, []], to);
+  }
+  const headers = { 'sec-fetch-site': 'same-origin', 'sec-fetch-dest': 'document' };
+  const opened = await fetch(data.url, { headers, redirect: 'manual' });
+  assert.equal(opened.headers.getSetCookie().length, 1);
+  const old = { accept: 'image/avif,image/webp,*/*;q=0.8' };
+  const pictured = await fetch(data.url, { headers: old, redirect: 'manual' });
+  assert.deepEqual(pictured.headers.getSetCookie(), []);
+  const looked = await fetch(data.url, { method: 'HEAD', redirect: 'manual' });
+  assert.deepEqual(looked.headers.getSetCookie(), []);
 });
 
 test('a link that another site leads to asks first', async (t) => {

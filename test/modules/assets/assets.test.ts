@@ -6,6 +6,7 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { suite, test } from 'node:test';
 import { setImmediate } from 'node:timers/promises';
+import { assetSafetyFields } from '../../../src/modules/assets/asset-type.ts';
 import { startSite, type Answer, type TestSite } from '../../harness.ts';
 
 const png = Buffer.from(
@@ -294,6 +295,14 @@ suite('an upload', () => {
 });
 
 suite('the type of an asset', () => {
+  for (const type of ['multipart/x-mixed-replace; boundary=a', 'Multipart/Mixed']) {
+    test(`in parts is a download in a sandbox: ${type}`, () => {
+      const [, policy = '', , disposition] = assetSafetyFields(type);
+      assert.match(policy, /^sandbox;/);
+      assert.equal(disposition, 'attachment');
+    });
+  }
+
   const html = '<script>alert(1)</script>';
   for (const [name, content, contenttype] of [
     ['photo.txt', png, 'image/png'],

@@ -3,11 +3,12 @@ import { suite, test } from 'node:test';
 import { startRig, type Handler } from './rig.ts';
 
 const identityFields = ['x-user', 'x-roles', 'x-country'];
+const ofApplications = ['x-api-key', 'x-auth-token'];
 
 /** A source that names the client it answers, under some fields. */
 function naming(fields: Readonly<Record<string, string>>): Handler {
   return ({ headers }, response) => {
-    const names = ['apikey', 'authorization', 'cookie', ...identityFields];
+    const names = ['apikey', 'authorization', 'cookie', ...ofApplications, ...identityFields];
     const name = names.map((one) => headers[one]).find((one) => one !== undefined);
     response.writeHead(200, { ETag: `"${String(name)}"`, ...fields }).end(`for ${String(name)}`);
   };
@@ -18,6 +19,7 @@ const credentials: readonly Readonly<Record<string, string>>[] = [
   { apikey: 'sb_ann' },
   { authorization: 'Basic YW5u' },
   { cookie: 'session=ann' },
+  ...ofApplications.map((name) => ({ [name]: 'ann' })),
   { 'x-user': 'ann' },
   { 'x-roles': 'editor' },
   { 'x-country': 'AT' },

@@ -22,7 +22,11 @@ suite('a response is stored (RFC 9111 §3)', () => {
     [cc('max-age=1'), undefined, { status: 500 }],
     [cc('max-age=1'), undefined, { status: 599 }],
     [cc('max-age=1'), 'status', { status: 304 }],
-    ...[412, 416, 428, 429, 431, 511].map((status): Row => [
+    // They say what is wrong with one request, beyond its URL.
+    ...[400, 401, 406, 407, 408, 409, 411, 412, 413, 415, 416, 417, 421, 422, 423, 424, 425].map(
+      (status): Row => [cc('public, max-age=1'), 'status', { status }],
+    ),
+    ...[426, 428, 429, 431, 511].map((status): Row => [
       cc('public, max-age=1'),
       'status',
       { status },

@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { suite, test } from 'node:test';
 import type { JsonObject } from '../../../src/core/values/json/json.ts';
-import { isLoop, requestFields, viaName } from '../../../src/modules/proxy/request-fields.ts';
+import {
+  forwardedField,
+  isLoop,
+  requestFields,
+  viaName,
+} from '../../../src/modules/proxy/request-fields.ts';
 import { fetchPlan } from '../../../src/modules/proxy/fetch-plan.ts';
 import { fetchRule, visit } from './fetch-rig.ts';
 import { unknownAddress, type ClientAddress } from '../../../src/core/values/network/peer.ts';
@@ -217,4 +222,23 @@ suite('Forwarded, X-Forwarded-* and Via', () => {
       assert.equal(isLoop(via, viaName({ ofLog: 'waymark', ofNode: 'waymark' }, 'r1')), loop);
     });
   }
+});
+
+test('a field that a request lacks costs no look at all that Connection names', () => {
+  let looks = 0;
+  const fields = {
+    'x-own': 'a',
+    get connection(): string {
+      looks += 1;
+      return 'x-own';
+    },
+  };
+  const plan = fetchPlan(fetchRule({ source: 'http://src.example/*' }));
+  const request = { ...visit(), fields };
+  const via = { ofLog: 'waymark', ofNode: 'waymark' };
+  const names = ['cookie', 'authorization', 'x-api-key', 'x-other'];
+  for (const name of names) assert.equal(forwardedField(plan, request, via, name), undefined);
+  assert.equal(looks, 0);
+  assert.equal(forwardedField(plan, request, via, 'x-own'), undefined);
+  assert.equal(looks, 1);
 });

@@ -133,6 +133,29 @@ suite('[rate.<name>]', () => {
     assert.deepEqual((await statuses(20, `${site.url}/none`)).indexOf(429), 24 - 10);
   });
 
+  test('counts a path that leads to another one inside the server for both, once each', async (t) => {
+    const site = await startSite(t, {
+      files: {
+        'site/limited/a.txt': 'a file',
+        'site/_redirects': '/line /limited/a.txt 200!\n/late /limited/a.txt 200\n',
+      },
+      ini:
+        `${disk}redirects = _redirects\n[rewrite.open]\nmatch = ^/open/(.*)$\nto = /limited/$1\n` +
+        '[rate.limited]\npath = /limited/*\nrate = 5/h\n[rate.open]\npath = /open/*\nrate = 2/h\n' +
+        '[rate.all]\npath = /*\nrate = 20/h\n',
+    });
+    const place = `_v.origin=${encodeURIComponent(site.url)}&_v.path=/open/a.txt`;
+    const ways = ['/open/a.txt', '/line', '/late', '/limited/a.txt'];
+    for (const path of [...ways, `/svc1/userinterface/get_content?${place}`]) {
+      assert.deepEqual(await statuses(1, site.url + path), [200], path);
+    }
+    const metrics = await (await fetch(`${site.url}/svc1/metrics`)).text();
+    assert.match(metrics, /waymark_rate_requests_total\{.*rate="all".*result="passed"\} 6/);
+    for (const path of [...ways, `/svc1/userinterface/get_content?${place}`]) {
+      assert.deepEqual(await statuses(1, site.url + path), [429], path);
+    }
+  });
+
   test('holds for both addresses of breadcrumbs, whichever it names', async (t) => {
     const breadcrumb = { path: '/go', kind: 'resolve', enginedata: { html: 'here' } };
     const [dotted, plain] = ['/svc1/userinterface.link.htm', '/svc1/userinterface/link.htm'];

@@ -129,6 +129,10 @@ suite('an invalid token leaves its visitor anonymous', () => {
       ['with an empty name', { claims: { sub: '' } }],
       ['with a name that is no text', { claims: { sub: ['ann'] } }],
       ['with a name without end', { claims: { sub: 'a'.repeat(257) } }],
+      // Where these get lost, it is the name of somebody else.
+      ...['ad\0min', 'admin\r\n', ' admin', 'admin\u00a0', 'ad\u0085min', 'ad\ud800min'].map(
+        (sub) => [`with the name ${JSON.stringify(sub)}`, { claims: { sub } }] as const,
+      ),
       ['with a name of JavaScript', {}, { userClaim: ['constructor', 'name'] }],
       ['by a key of another name', { header: { kid: 'two' } }],
     ];

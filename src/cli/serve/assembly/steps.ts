@@ -16,7 +16,7 @@ import {
 } from '../../../modules/headers/response-headers.ts';
 import { fieldsStep } from '../../../modules/headers/step.ts';
 import { signInStep } from '../../../modules/login/step.ts';
-import { ratesStep } from '../../../modules/rates/step.ts';
+import { ratesSteps } from '../../../modules/rates/step.ts';
 import { proxyId } from '../../../modules/rules/rule.ts';
 import type { AppContext } from './context.ts';
 
@@ -42,7 +42,7 @@ export function composeSteps(
     }),
     ...(rates === undefined
       ? []
-      : [ratesStep(rates, (incoming) => callerOf({ authenticate }, incoming))]),
+      : ratesSteps(rates, (incoming) => callerOf({ authenticate }, incoming))),
     consoleStep(config),
     signInStep(signedIn),
     previewStep(previews, base),

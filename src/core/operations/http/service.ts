@@ -197,14 +197,15 @@ function corsFields(
   fields: Fields,
 ): FieldList {
   if (operation?.scope !== 'render' && operation?.forPages !== true) return [];
-  const origin = fields.origin ?? '';
+  const { origin } = fields;
   const any = corsOrigins.includes('*');
-  // Requests without Origin get the field as well, so that caches store one answer for all.
-  if (!any && !corsOrigins.includes(origin)) return ['Vary', 'Origin'];
+  // A request without Origin may be that of a frame, whose answer is for the visitor alone. Unless
+  // it lacks the field, a browser gives it from its cache to any page that calls the operation.
+  if (origin === undefined || !(any || corsOrigins.includes(origin))) return ['Vary', 'Origin'];
   return [
     'Access-Control-Allow-Origin',
     any ? '*' : origin,
-    ...(any ? [] : ['Vary', 'Origin']),
+    ...['Vary', 'Origin'],
     'Access-Control-Expose-Headers',
     'ETag',
     ...(fields['access-control-request-method'] === undefined

@@ -1,4 +1,6 @@
 import type { Reply } from '../../../core/http/reply.ts';
+import { addressProblem } from '../../../core/outbound/address.ts';
+import { unknownAddress } from '../../../core/values/network/peer.ts';
 import type { Fields } from '../../../core/http/request.ts';
 import { Failure, failureFrom } from '../../../core/values/failure.ts';
 import type { JsonObject } from '../../../core/values/json/json.ts';
@@ -84,6 +86,7 @@ export const getContent = defineOperation({
   run:
     ({ view, ...parts }: ContentParts) =>
     async (v, call) => {
+      requireNamedOrigin(call, parts.config.auth.corsOrigins);
       const where = contentPlace(v, view, call.caller);
       const { via } = call.fields;
       const nowMs = timeThen(parts.store, v.as_of);
@@ -120,6 +123,7 @@ export const getContent = defineOperation({
 
 /** The parts that get_content needs. */
 interface ContentParts extends PageParts {
+  readonly config: { readonly auth: { readonly corsOrigins: readonly string[] } };
   /** The fields of the ini file for the answers of pages. */
   readonly pageHeaders: ResponseHeaders | undefined;
   /** The page that a visitor gets where nothing answers: that of the site, if it has one. */
@@ -128,6 +132,23 @@ interface ContentParts extends PageParts {
     failure: Failure,
     request: Parameters<SiteAccess['errorPage']>[1],
   ) => Promise<Reply>;
+}
+
+/**
+ * Refuses a page of another origin whose visitor is in a private network, unless `cors_origins`
+ * names it: files and applications there are often for that network, and only the browser keeps
+ * other pages from reading them, which `*` would end.
+ */
+function requireNamedOrigin({ fields, origin, caller }: Call, named: readonly string[]): void {
+  const from = fields.origin;
+  const isOther = from !== undefined && from !== origin && caller.keyId === undefined;
+  if (!isOther || named.includes(from) || caller.address === unknownAddress) return;
+  if (addressProblem(caller.address, []) === undefined) return;
+  throw new Failure(
+    'forbidden',
+    'A page of another origin reads no page from within a private network: name its origin in ' +
+      '[auth] cors_origins.',
+  );
 }
 
 /**

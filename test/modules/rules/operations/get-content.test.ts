@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, suite, test } from 'node:test';
 import type { Cleaning } from '../../../folder.ts';
-import { startSite, type TestSite } from '../../../harness.ts';
+import { openSocket, startSite, type TestSite } from '../../../harness.ts';
+import { httpSource } from '../../../core/outbound/sources.ts';
 
 const data = { word: 'Hello' };
 const branch = (condition: object, word: string) => ({
@@ -232,5 +233,51 @@ suite('get_content as a visitor would get it', () => {
     const page = await fetch(link, { headers: html });
     assert.deepEqual([page.status, await page.text()], [404, '<h1>Our 404</h1>']);
     assert.match(await (await fetch(link)).text(), /"code":"not_found"/);
+  });
+});
+
+suite('get_content for a page of another origin', () => {
+  const from = 'https://evil.example';
+  const read = (site: TestSite, headers: Readonly<Record<string, string>>) =>
+    site.call(
+      'svc1.userinterface.get_content',
+      { origin: site.url, path: '/app/a' },
+      { apikey: undefined, headers },
+    );
+  const start = async (t: Cleaning, cors: string) => {
+    const app = await httpSource(t, (_, response) => response.end('for the network'));
+    const proxy = `[proxy.app]\npath = /app/\nsource = ${app.origin}\n`;
+    return startSite(t, {
+      server: 'trust_proxy = 127.0.0.1',
+      ini: `${proxy}[auth]\ncors_origins = ${cors}\n`,
+    });
+  };
+
+  test('shows nothing of a private network, unless the ini file names that origin', async (t) => {
+    const site = await start(t, '*');
+    const via = (address: string, origin = from) =>
+      read(site, { origin, 'x-forwarded-for': address });
+    for (const address of ['10.1.2.3', '127.0.0.1', '192.168.1.9', 'fd00::7', '100.64.0.9']) {
+      assert.equal((await via(address)).error?.code, 'forbidden', address);
+      assert.equal((await via(address, 'null')).error?.code, 'forbidden', address);
+      assert.equal((await via(address, site.url)).status, 200, address);
+    }
+    for (const address of ['8.8.8.8', '2600::7']) assert.equal((await via(address)).status, 200);
+    assert.equal((await read(site, {})).status, 200);
+    const named = await start(t, `*, ${from}`);
+    assert.equal((await read(named, { origin: from })).status, 200);
+  });
+
+  test('shows nothing of it over the websocket either', async (t) => {
+    const site = await start(t, '*');
+    const url = `${site.url.replace('http', 'ws')}/svc1/ws`;
+    const v = { origin: site.url, path: '/app/a' };
+    for (const [origin, code] of [
+      [from, 'forbidden'],
+      [site.url, undefined],
+    ] as const) {
+      const socket = await openSocket(t, url, undefined, { origin });
+      assert.equal((await socket.call('svc1.userinterface.get_content', v)).error?.code, code);
+    }
   });
 });
