@@ -293,8 +293,7 @@ class ServingProcess implements RunningServer {
     this.#keyUses = new KeyUseRecorder({ store, now, log: logs.log });
     const thread = this.#templates;
     const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
-    const { log } = logs;
-    this.#signedIn = new SignedInWatch({ serving: () => this.#instance.serving, log });
+    this.#signedIn = this.#watchSignedIn(logs);
     this.#context = {
       ...{ store, logs, version, tasks, modules, emit },
       ownNames: namesInVia(config, store),
@@ -326,6 +325,10 @@ class ServingProcess implements RunningServer {
     this.#hosts = this.#tableHosts();
     this.#background = isPrimary ? this.#primaryTasks(config) : [];
     this.#addMetrics();
+  }
+
+  #watchSignedIn({ log }: Logs): SignedInWatch {
+    return new SignedInWatch({ serving: () => this.#instance.serving, log });
   }
 
   #state({ server: { data } }: Config, store: Store): AppContext['state'] {
