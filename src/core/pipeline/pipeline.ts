@@ -92,8 +92,6 @@ type OpenedOrPromise = SwitchedProtocol | Reply | Promise<SwitchedProtocol | Rep
 export interface Step {
   /** Where it stands; steps of one place stand in the order in which they are given. */
   readonly at: StepPlace;
-  /** Whether two requests for one URL may get different answers; no 404 stands for others then. */
-  readonly mayDiffer?: true;
   /**
    * The reply; undefined if nothing answers a path inside the server. Without a promise if the
    * answer is known at once. Throws or rejects with the Failure that is the answer.
@@ -166,7 +164,8 @@ export function createPipeline(make: (inside: InsidePaths) => readonly Step[]): 
   const ofContent = all.filter(({ at }) => contentPlaces.includes(at));
   const handles = (steps: readonly Step[]) =>
     steps.flatMap((step) => step.handle?.bind(step) ?? []);
-  const isForAll = all.every(({ mayDiffer }) => mayDiffer !== true);
+  // A redirect may be for some visitors only. Without one, the URL alone has decided.
+  const isForAll = all.every(({ at }) => at !== 'redirect' && at !== 'lines');
   const nothing = ({ method, inside: way }: StepRequest): ReplyOrPromise =>
     way === undefined ? notFoundReply(method, isForAll) : undefined;
   const handle = chain(handles(ofContent), nothing);
@@ -175,15 +174,15 @@ export function createPipeline(make: (inside: InsidePaths) => readonly Step[]): 
     handles(all.filter(({ at }) => isAnswer(at))),
     caught(chain(beforeAnswer, nothing)),
   );
-  const open = chain<StepRequest, OpenedOrPromise>(
+  const open = chain(
     all.flatMap((step) => step.open?.bind(step) ?? []),
-    () => {
+    (_: StepRequest): OpenedOrPromise => {
       throw new Failure('not_found', 'There is no websocket here.');
     },
   );
-  const forwards = chain<UpgradeHead, boolean>(
+  const forwards = chain(
     all.flatMap((step) => step.forwards?.bind(step) ?? []),
-    () => false,
+    (_: UpgradeHead) => false,
   );
   const fresh = handles(all.filter(({ at }) => at === 'freshness'));
   const explainStep = (step: Step) => step.explain?.bind(step) ?? [];
