@@ -2,6 +2,7 @@ import { availableParallelism, hostname } from 'node:os';
 import type { Command } from 'commander';
 import type { CommandEntry } from '../core/module.ts';
 import { Failure } from '../core/values/failure.ts';
+import { missingIn } from '../core/values/lazy-packages.ts';
 import { versionText } from '../core/values/version.ts';
 import {
   writeLine,
@@ -84,18 +85,18 @@ export async function run(
   const line = first === 'help' ? helpWords(rest, all) : [first, ...rest];
   // These, and suggestions for an unknown command, need the subcommands of all commands.
   const needsAll = ofAll.has(line[0]) || !isCommand(line[0], all);
-  const commands = await Promise.all(
-    all.map(async (entry) => {
-      const { name, summary } = entry;
-      return {
-        name,
-        summary,
-        define: needsAll || name === line[0] ? await loaded(entry) : undefined,
-      };
-    }),
-  );
   try {
     terminal.exitCode = 0;
+    const commands = await Promise.all(
+      all.map(async (entry) => {
+        const { name, summary } = entry;
+        return {
+          name,
+          summary,
+          define: needsAll || name === line[0] ? await loaded(entry) : undefined,
+        };
+      }),
+    );
     await runProgram(line, commands, terminal);
     return terminal.exitCode;
   } catch (error) {
@@ -148,7 +149,13 @@ async function entriesOfIni(
 
 /** Loads a command; the core, which has the contract of modules, does not know what defines one. */
 async function loaded(entry: CommandEntry): Promise<DefineCommand> {
-  return (await entry.load()) as DefineCommand;
+  try {
+    return (await entry.load()) as DefineCommand;
+  } catch (error) {
+    const name = missingIn(error);
+    if (name === undefined) throw error;
+    throw new UsageError(`waymark ${entry.name} needs the package ${name}: npm install ${name}`);
+  }
 }
 
 function ownTerminal(): Terminal {

@@ -29,8 +29,6 @@ export interface Module<
   readonly operations?: readonly Definition[];
   /** Its commands; the code of one is loaded to run it. */
   readonly commands?: readonly CommandEntry[];
-  /** The packages that only some servers need. */
-  readonly packages?: readonly NeededPackage[];
   /** Opens what outlives a reload. Rejects with a Failure that ends the start. */
   open?(process: ModuleProcess): Shared | Promise<Shared>;
   /**
@@ -90,6 +88,8 @@ interface Provided {
 export interface Offers {
   /** The traces of requests and of what they lead to. */
   readonly tracing: Tracing;
+  /** Whether the documentation is built, and so has an address. */
+  readonly hasDocs: boolean;
   /** Runs an operation with all rights; `author` is in the history. Rejects with a Failure. */
   readonly run: (author: string, operation: string, v: object) => Promise<unknown>;
 }
@@ -146,12 +146,4 @@ export interface CommandEntry {
   readonly summary: string;
   /** Loads the function that adds its options and actions: see DefineCommand of `cli/`. */
   readonly load: () => Promise<unknown>;
-}
-
-/** Packages that may be missing as long as no setting needs them. */
-interface NeededPackage {
-  readonly names: readonly string[];
-  /** What needs them, as the ini file names it: `[telemetry] endpoint`. */
-  readonly setting: string;
-  readonly isNeeded: (config: Config) => boolean;
 }

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { operationTypes } from '../../docs/reference/operation-types.ts';
+import { modules as modulesOfWaymark } from '../../src/modules.ts';
 import { parseSource, project, readSources, type Source } from './sources.ts';
 
 const clientPath = 'src/cli/client/client.ts';
@@ -138,6 +139,18 @@ test('no two modules import each other but those that did', () => {
     mutual.filter((pair) => !mutualModules.includes(pair)),
     [],
   );
+});
+
+test('a module needs those only whose files it imports', () => {
+  const imported = new Set(
+    sources.flatMap(({ path, imports }) =>
+      imports.map((to) => `${moduleOf(path)} ${moduleOf(to)}`),
+    ),
+  );
+  const unused = modulesOfWaymark.flatMap(({ name, needs = [] }) =>
+    needs.filter((needed) => !imported.has(`${name} ${needed}`)).map((one) => `${name}: ${one}`),
+  );
+  assert.deepEqual(unused, []);
 });
 
 test('no file imports itself by way of others', () => {

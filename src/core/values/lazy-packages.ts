@@ -28,28 +28,6 @@ export function loadJose(): typeof import('jose/errors') &
   };
 }
 
-/** openid-client, with which visitors sign in. */
-export function loadOpenIdClient(): typeof import('openid-client') {
-  return require('openid-client') as typeof import('openid-client');
-}
-
-type OtlpExporter = typeof import('@opentelemetry/exporter-trace-otlp-http');
-
-/** The SDK of OpenTelemetry, which collects spans and sends them. */
-export function loadOpenTelemetry(): typeof import('@opentelemetry/api') &
-  typeof import('@opentelemetry/resources') &
-  Pick<typeof import('@opentelemetry/sdk-trace'), 'BatchSpanProcessor' | 'TracerProvider'> &
-  OtlpExporter {
-  const sdk = require('@opentelemetry/sdk-trace') as typeof import('@opentelemetry/sdk-trace');
-  const { BatchSpanProcessor, TracerProvider } = sdk;
-  return {
-    ...(require('@opentelemetry/api') as typeof import('@opentelemetry/api')),
-    ...(require('@opentelemetry/resources') as typeof import('@opentelemetry/resources')),
-    ...(require('@opentelemetry/exporter-trace-otlp-http') as OtlpExporter),
-    ...{ BatchSpanProcessor, TracerProvider },
-  };
-}
-
 /** ws, which reads and writes the frames of websockets. */
 export function loadWs(): typeof import('ws') {
   return require('ws') as typeof import('ws');
@@ -61,9 +39,29 @@ export function loadForVisitors(): void {
   loadWs();
 }
 
-/** The server of the Model Context Protocol's SDK, which answers automated tools. */
-export function loadMcpServer(): typeof import('@modelcontextprotocol/server') {
-  return require('@modelcontextprotocol/server') as typeof import('@modelcontextprotocol/server');
+/**
+ * The name of a package that is not installed and that a function needs; undefined if it loads all.
+ * Rejects with any other error of the function.
+ */
+export async function missingPackage(load: () => unknown): Promise<string | undefined> {
+  try {
+    await load();
+    return undefined;
+  } catch (error) {
+    const name = missingIn(error);
+    if (name === undefined) throw error;
+    return name;
+  }
+}
+
+/** The package that an error says is not installed; undefined for any other error. */
+export function missingIn(error: unknown): string | undefined {
+  if (!(error instanceof Error)) return undefined;
+  const { code = '' } = error as NodeJS.ErrnoException;
+  if (code !== 'MODULE_NOT_FOUND' && code !== 'ERR_MODULE_NOT_FOUND') return undefined;
+  const [, path = ''] = /^Cannot find (?:module|package) '([^'./][^']*)'/.exec(error.message) ?? [];
+  const [, name] = /^((?:@[^/]+\/)?[^/]+)/.exec(path) ?? [];
+  return name;
 }
 
 /** The client of a request for which an answer may be reused. */

@@ -8,6 +8,7 @@ import {
   problemOf,
 } from '../../core/config/ini-section.ts';
 import { readCaCertificates } from '../../core/config/key-pair.ts';
+import { packageProblems } from '../../core/config/needed-package.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import { checkPair } from '../../core/config/references.ts';
 import { makeSecretsKey, readSecretsKeys } from '../../core/config/secrets-keys.ts';
@@ -99,7 +100,13 @@ export const clusterSection = iniSection({
     lines: { servers: '"nats://10.0.0.1:4222, nats://10.0.0.2:4222, nats://10.0.0.3:4222"' },
   },
   check: ([cluster], ini) => (cluster?.isValid === true ? wrongCluster(cluster, ini) : []),
-  read: checkPair,
+  async read(cluster, around) {
+    const files = await checkPair(cluster, around);
+    if (cluster.values.servers.length === 0) return files;
+    const load = () => import('@nats-io/transport-node');
+    const { problems } = await packageProblems(cluster, 'servers', load);
+    return { ...files, problems: [...(files.problems ?? []), ...problems] };
+  },
 });
 
 function wrongCluster(

@@ -13,7 +13,7 @@ import { consolePath, publicPath } from './paths.ts';
 /** The console, its sessions, and other files for browsers. */
 export const console = defineModule({
   name: 'console',
-  needs: ['compression', 'docs', 'keys', 'login', 'rules'],
+  needs: ['compression', 'keys', 'login', 'rules'],
   operations: [
     authenticateSession,
     unsubscribeSession,

@@ -5,7 +5,7 @@ import type { Dialler } from '../../core/outbound/dialler.ts';
 import { type Log, reasonOf } from '../../core/report/log.ts';
 import { Failure } from '../../core/values/failure.ts';
 import type { JsonObject } from '../../core/values/json/json.ts';
-import { loadOpenIdClient } from '../../core/values/lazy-packages.ts';
+import { loadOpenIdClient } from './lazy-packages.ts';
 import { claimAt, userIn, verifiedClaim } from '../visitors/tokens.ts';
 import { providerClockToleranceSeconds, providerTimeoutMs } from './limits.ts';
 import { providerFetch } from './provider-fetch.ts';

@@ -5,8 +5,10 @@ import {
   iniSection,
   type ParsedIni,
   type ParsedSection,
+  type ReadFiles,
   problemOf,
 } from '../../core/config/ini-section.ts';
+import { packageProblems } from '../../core/config/needed-package.ts';
 import type { LineProblem } from '../../core/config/problem.ts';
 import {
   type ValueParser,
@@ -18,6 +20,7 @@ import {
   wordOr,
 } from '../../core/config/values.ts';
 import type { Scope } from '../../core/values/key.ts';
+import { loadOpenIdClient } from './lazy-packages.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -130,6 +133,7 @@ export const loginSection = iniSection({
   since: '0.2',
   example: { lines: providerLines },
   check: (logins) => logins.flatMap((one) => providerProblems(one, false)),
+  read: clientProblems,
   warnings: ({ login, node }) => consoleWarnings('[login]', login, node),
 });
 
@@ -138,6 +142,7 @@ export const namedLoginSection = iniSection({
   header: 'login.<name>',
   keys: loginKeys,
   place: 'logins',
+  read: clientProblems,
   since: '0.2',
   about: 'A further provider where visitors sign in. It has the keys of `[login]`.',
   example: { name: 'staff', lines: providerLines },
@@ -163,6 +168,12 @@ function consoleWarnings(
 }
 
 type ParsedLogin = ParsedSection<typeof loginKeys>;
+
+/** The problem of a provider without the package that speaks with it. */
+function clientProblems(login: ParsedLogin): Promise<ReadFiles> {
+  if (login.values.issuer === undefined) return Promise.resolve({});
+  return packageProblems(login, 'issuer', loadOpenIdClient);
+}
 
 /** The name of the provider of `[login]` itself. */
 export const ownLoginName = 'login';

@@ -16,8 +16,9 @@ import type { Serving } from '../../core/pipeline/serving.ts';
 import { contentPacket } from '../../core/server/websocket/packet.ts';
 import { Failure } from '../../core/values/failure.ts';
 import { jsonBytes } from '../../core/values/json/prepared-json.ts';
-import { loadMcpServer } from '../../core/values/lazy-packages.ts';
+import { missingIn } from '../../core/values/lazy-packages.ts';
 import type { DocsFiles } from '../docs/docs-files.ts';
+import { loadMcpServer } from './lazy-packages.ts';
 import { type ResourceReads, listResources, readResource, templatesFor } from './resources.ts';
 import {
   type Conversation,
@@ -65,11 +66,22 @@ const untrusted = { 'waymark/untrusted': true } as const;
 
 let handler: McpHttpHandler | undefined;
 
-/** The protocol's handler of requests, which the first call loads: most servers need none. */
+/**
+ * The protocol's handler of requests, which the first call loads: most servers need none. Throws
+ * `unavailable` without its package.
+ */
 export function mcpHandler(): McpHttpHandler {
-  // Nothing changes by itself in the lists, so there is nothing to subscribe to.
-  handler ??= loadMcpServer().createMcpHandler(createServer, { maxSubscriptions: 0 });
-  return handler;
+  if (handler !== undefined) return handler;
+  try {
+    // Nothing changes by itself in the lists, so there is nothing to subscribe to.
+    handler = loadMcpServer().createMcpHandler(createServer, { maxSubscriptions: 0 });
+    return handler;
+  } catch (cause) {
+    const name = missingIn(cause);
+    if (name === undefined) throw cause;
+    const message = `MCP needs the package ${name} on the server: npm install ${name}.`;
+    throw new Failure('unavailable', message, { cause });
+  }
 }
 
 /** A request as the handler passes it on to the server that answers it. */

@@ -6,18 +6,6 @@ import { tracedDialler, tracedExecute } from './traced-calls.ts';
 /** Traces for a collector of OpenTelemetry: `[telemetry]`. Without one, nothing of it is loaded. */
 export const telemetry: Module<SpanCounts> = {
   name: 'telemetry',
-  packages: [
-    {
-      names: [
-        '@opentelemetry/api',
-        '@opentelemetry/exporter-trace-otlp-http',
-        '@opentelemetry/resources',
-        '@opentelemetry/sdk-trace',
-      ],
-      setting: '[telemetry] endpoint',
-      isNeeded: ({ telemetry: { endpoint } }) => endpoint !== undefined,
-    },
-  ],
   open: ({ log, now }) => new SpanCounts({ log, now }),
   provision({ settings, version, random }, counts) {
     const { endpoint, headers = {}, ...others } = settings.telemetry;

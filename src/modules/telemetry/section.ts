@@ -2,7 +2,9 @@ import { cidr, isUrl } from '../../core/config/addresses.ts';
 import { fieldName, fieldValue } from '../../core/config/headers.ts';
 import { type FieldsOf, list, optional, single } from '../../core/config/ini-key.ts';
 import { iniSection } from '../../core/config/ini-section.ts';
+import { packageProblems } from '../../core/config/needed-package.ts';
 import { type ValueParser, shortText } from '../../core/config/values.ts';
+import { loadOpenTelemetry } from './lazy-packages.ts';
 
 declare module '../../core/config/config.ts' {
   interface Config {
@@ -101,6 +103,10 @@ export const telemetrySection = iniSection({
   place: 'telemetry',
   since: '0.3',
   example: { lines: { endpoint: 'http://127.0.0.1:4318' } },
+  read: async (telemetry) =>
+    telemetry.values.endpoint === undefined
+      ? {}
+      : packageProblems(telemetry, 'endpoint', loadOpenTelemetry),
   // Keys that have no effect without a collector.
   check: ([telemetry]) => {
     if (telemetry === undefined || telemetry.values.endpoint !== undefined) return [];

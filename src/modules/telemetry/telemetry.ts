@@ -7,8 +7,8 @@ import type {
   TraceSpan,
   Tracer,
 } from '../../core/report/trace.ts';
-import { loadOpenTelemetry } from '../../core/values/lazy-packages.ts';
 import { type Cidr, cidrsContain } from '../../core/values/network/cidr.ts';
+import { loadOpenTelemetry } from './lazy-packages.ts';
 import { exportMsMax, queuedSpansMax } from './limits.ts';
 import { endRequestSpan } from './request-span.ts';
 import { type SpanCounts, SpanQueue } from './span-queue.ts';

@@ -122,7 +122,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       ...{ publicFiles, ownFiles, consoleFiles },
       ...{ metricsText: context.state.metricsText, paths: provided.paths },
       accessRules: composeAccessLines(config),
-      ...{ publicAnswers, indexPages: composeIndexPages(config, context) },
+      ...{ publicAnswers, indexPages: composeIndexPages(config, content, provided.offers) },
       ...{ previews, rates, assets: composeUploads(store, content) },
     },
     attempt: hookAttempt(config, hookDialler, { version, tracing }),

@@ -2,6 +2,7 @@ import { viewOfDraft } from '../../../modules/drafts/log/draft-reads.ts';
 import type { AccessConfig, Config } from '../../../core/config/config.ts';
 import { loginProviders } from '../../../modules/login/section.ts';
 import type { Store } from '../../../core/log/store.ts';
+import type { Offers } from '../../../core/module.ts';
 import type { Serving } from '../../../core/pipeline/serving.ts';
 import type { SiteParts } from './site.ts';
 import { newId, now } from '../../../core/values/clock.ts';
@@ -11,7 +12,6 @@ import { openPasswordFile } from '../../../modules/access/password-hash.ts';
 import { openLinkKeys } from '../../../modules/access/signed-links.ts';
 import { createAssetReader, writeAssetTable } from '../../../modules/assets/asset.ts';
 import { type IndexPages, createIndexPages } from '../../../modules/console/index-pages.ts';
-import { docs } from '../../../modules/docs/module.ts';
 import type { Disk } from '../../../modules/files/disk.ts';
 import { matchesPattern } from '../../../modules/headers/response-headers.ts';
 import type { Login } from '../../../modules/login/login.ts';
@@ -136,7 +136,8 @@ export function composeAccessLines({ log }: Config): Serving['accessRules'] {
 /** The pages at the service's own addresses that lead to the others. */
 export function composeIndexPages(
   config: Config,
-  { modules, content: { publicFiles, consoleFiles } }: Pick<AppContext, 'content' | 'modules'>,
+  { publicFiles, consoleFiles }: ContentContext,
+  { hasDocs = false }: Partial<Offers>,
 ): IndexPages {
   const { console, base } = config.server;
   const consoleAt = console === 'yes' ? `${base}/svc1/console/` : `${console}${base}/svc1/console/`;
@@ -145,7 +146,7 @@ export function composeIndexPages(
     base,
     engines: config.engines,
     publicFiles,
-    hasDocs: modules.sharedOf(docs).size > 0,
+    hasDocs,
     console: hasNone ? undefined : consoleAt,
   });
 }

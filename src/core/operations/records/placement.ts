@@ -11,6 +11,9 @@ import {
 /** Fields in the `_unknowns_` of one record. */
 const unknownsMax = 256;
 
+/** Members of one object of fields: more than a table can have, with those that may wait. */
+const sentFieldsMax = 4_096;
+
 /** Values by name: a Map, because a field may have any name, `__proto__` and `constructor` too. */
 export type Named = ReadonlyMap<string, Json>;
 
@@ -136,20 +139,25 @@ function stillWaiting(
 }
 
 /** Fields, merged with the members of their `_unknowns_`, at any depth. */
-function flattened({ _unknowns_: nested, ...named }: JsonObject): Named {
+function flattened(sent: JsonObject): Named {
+  const names = Object.keys(sent);
+  // Before anything is made of them.
+  if (names.length > sentFieldsMax) throw tooManyUnknowns(names.at(-1) ?? '');
+  const { _unknowns_: nested, ...named } = sent;
   if (nested === undefined) return mapOf(named);
   const inner = isJsonObject(nested) ? flattened(nested) : [['_unknowns_', nested] as const];
   return new Map([...inner, ...Object.entries(named)]);
 }
 
+function tooManyUnknowns(field: string): Failure {
+  const message = `More than ${unknownsMax} fields are not known to Waymark.`;
+  return new Failure('too_large', message, { field });
+}
+
 /** Throws `too_large` for a record with too many waiting fields, or with too many bytes. */
 export function requireSize(what: string, { fields, unknowns }: Fields, bytesMax: number): void {
   const names = [...unknowns.keys()];
-  if (names.length > unknownsMax) {
-    throw new Failure('too_large', `More than ${unknownsMax} fields are not known to Waymark.`, {
-      field: names[unknownsMax] ?? '_unknowns_',
-    });
-  }
+  if (names.length > unknownsMax) throw tooManyUnknowns(names[unknownsMax] ?? '_unknowns_');
   if (jsonBytesAtMost(fields) + jsonBytesAtMost(unknowns) <= bytesMax) return;
   const bytes = jsonBytes(fields) + (names.length === 0 ? 0 : jsonBytes(unknowns));
   if (bytes <= bytesMax) return;
