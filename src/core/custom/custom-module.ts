@@ -207,6 +207,7 @@ function stepOf(name: string, own: CustomStep, guard: ModuleGuard): Step {
   const step = `step ${title}`;
   return {
     at: places[at],
+    mayDiffer: true,
     handle(request, next) {
       // An answer to a client is changed once, not again for each page inside of it.
       if (at === 'response' && request.inside !== undefined) return next(request);

@@ -62,7 +62,7 @@ export interface Reads {
     },
   ): readonly HistoryRow[];
   /** All rows of a revertible record, oldest first; up to and including `upTo`, if given. */
-  rows(family: Family, id: string, upTo?: number): readonly Change[];
+  readonly rows: (family: Family, id: string, upTo?: number) => readonly Change[];
   /**
    * The seqs of all rows of a record, oldest first; in a draft, those of the draft come behind the
    * live ones, in the order in which they apply.
@@ -90,7 +90,7 @@ export interface Reads {
   projectionOf(family: Family): FamilyProjection<object> | undefined;
   readonly families: readonly LogFamily[];
   /** The reads of a family, which is opened when it is first asked for. */
-  of<R extends object>(family: ReadFamily<R>): R;
+  readonly of: <R extends object>(family: ReadFamily<R>) => R;
 }
 
 /** Makes reads of the data of a store. */
@@ -106,14 +106,13 @@ export interface LogFamily {
   /** What followers of the log wait for besides rows: names in the database `meta`. */
   readonly watched?: readonly string[];
   /** Derives more from changes that were put. Called in their write transaction. */
-  afterPut?(
-    this: void,
+  readonly afterPut?: (
     databases: Databases,
     families: readonly LogFamily[],
     changes: readonly Change[],
-  ): void;
+  ) => void;
   /** Upgrades data of a former layout; called in a transaction whenever a folder is opened. */
-  upgrade?(this: void, databases: Databases, former: number, families: readonly LogFamily[]): void;
+  readonly upgrade?: (databases: Databases, former: number, families: readonly LogFamily[]) => void;
 }
 
 /** A family with reads of its own: the key of `Reads.of`. */
@@ -129,9 +128,9 @@ export interface FamilyProjection<S extends object> {
   /** The state right after a change; only of a family that can be reverted. */
   at?(reads: Reads, id: string, seq: number): S | undefined;
   /** Applies a change; of a family that can be reverted, only an insert or edit. */
-  fold(this: void, before: S | undefined, change: Change): S | undefined;
+  fold(before: S | undefined, change: Change): S | undefined;
   /** The data with which a change that is no insert is logged; by default, its own. */
-  dataOf?(this: void, reads: Reads, draft: Draft, record: WrittenRecord<S>): JsonObject;
+  dataOf?(reads: Reads, draft: Draft, record: WrittenRecord<S>): JsonObject;
   /** Plans the entries of a change. Throws a Failure if the change cannot be made. */
   plan(planning: Planning, change: Change, transition: Transition<S>): void;
 }

@@ -92,6 +92,8 @@ type OpenedOrPromise = SwitchedProtocol | Reply | Promise<SwitchedProtocol | Rep
 export interface Step {
   /** Where it stands; steps of one place stand in the order in which they are given. */
   readonly at: StepPlace;
+  /** Whether two requests for one URL may get different answers; no 404 stands for others then. */
+  readonly mayDiffer?: true;
   /**
    * The reply; undefined if nothing answers a path inside the server. Without a promise if the
    * answer is known at once. Throws or rejects with the Failure that is the answer.
@@ -164,8 +166,7 @@ export function createPipeline(make: (inside: InsidePaths) => readonly Step[]): 
   const ofContent = all.filter(({ at }) => contentPlaces.includes(at));
   const handles = (steps: readonly Step[]) =>
     steps.flatMap((step) => step.handle?.bind(step) ?? []);
-  // A redirect may be for some visitors only. Without one, the URL alone has decided.
-  const isForAll = all.every(({ at }) => at !== 'redirect' && at !== 'lines');
+  const isForAll = all.every(({ mayDiffer }) => mayDiffer !== true);
   const nothing = ({ method, inside: way }: StepRequest): ReplyOrPromise =>
     way === undefined ? notFoundReply(method, isForAll) : undefined;
   const handle = chain(handles(ofContent), nothing);
@@ -174,15 +175,15 @@ export function createPipeline(make: (inside: InsidePaths) => readonly Step[]): 
     handles(all.filter(({ at }) => isAnswer(at))),
     caught(chain(beforeAnswer, nothing)),
   );
-  const open = chain(
+  const open = chain<StepRequest, OpenedOrPromise>(
     all.flatMap((step) => step.open?.bind(step) ?? []),
-    (_: StepRequest): OpenedOrPromise => {
+    () => {
       throw new Failure('not_found', 'There is no websocket here.');
     },
   );
-  const forwards = chain(
+  const forwards = chain<UpgradeHead, boolean>(
     all.flatMap((step) => step.forwards?.bind(step) ?? []),
-    (_: UpgradeHead) => false,
+    () => false,
   );
   const fresh = handles(all.filter(({ at }) => at === 'freshness'));
   const explainStep = (step: Step) => step.explain?.bind(step) ?? [];

@@ -85,6 +85,8 @@ function redirectStep({ at, lists, inside: paths }: RedirectParts): Step {
     led === undefined || (led === 'rewrite' && !isEarly);
   return {
     at,
+    // Some are for visitors of a country or language.
+    mayDiffer: true,
     handle(request, next) {
       const found = isAsked(request) ? candidatesFor(lists, request) : [];
       if (found.length === 0) return next(request);

@@ -39,8 +39,13 @@ export interface RuleStore extends CandidateReads {
 
 /** The RuleStore of a store. */
 export function ruleStoreOf(store: Store): RuleStore {
-  const [seq, refresh] = [() => store.seq(), () => store.refresh()];
-  return { ...store.of(storedRules), seq, refresh };
+  return {
+    ...store.of(storedRules),
+    seq: () => store.seq(),
+    refresh: () => {
+      store.refresh();
+    },
+  };
 }
 
 /** The current page rules, with the recently used ones in memory. */

@@ -43,8 +43,8 @@ suite('the list of steps', () => {
   test('is in the order of its places, however the steps are given', () => {
     const passed: string[] = [];
     const given = places.map((at) => noting(at, passed)).toReversed();
-    const { respond } = createPipeline(() => given);
-    assert.throws(() => respond(visit({ path: '/none' })), { code: 'not_found' });
+    const site = createPipeline(() => given);
+    assert.throws(() => site.respond(visit({ path: '/none' })), { code: 'not_found' });
     assert.deepEqual(
       passed,
       ofContent.map((at) => `${at} /none`),
@@ -53,15 +53,15 @@ suite('the list of steps', () => {
 
   test('is the same for explain and for other protocols', () => {
     const passed: string[] = [];
-    const { explain, open } = createPipeline(() => places.map((at) => noting(at, passed)));
-    assert.equal(explain(visit({ path: '/none' })).status, 404);
+    const site = createPipeline(() => places.map((at) => noting(at, passed)));
+    assert.equal(site.explain(visit({ path: '/none' })).status, 404);
     const all = ['freshness', 'fields', ...places.slice(0, -2)];
     assert.deepEqual(
       passed,
       all.map((at) => `explain ${at}`),
     );
     passed.length = 0;
-    assert.throws(() => open(visit({ path: '/none' })), { code: 'not_found' });
+    assert.throws(() => site.open(visit({ path: '/none' })), { code: 'not_found' });
     assert.deepEqual(
       passed,
       all.map((at) => `open ${at}`),
@@ -69,13 +69,22 @@ suite('the list of steps', () => {
   });
 
   test('answers at once what is known at once', () => {
-    const { respond } = createPipeline(() => [answering, noting('disk', [])]);
-    assert.deepEqual(respond(visit({ path: '/page' })), page);
+    const site = createPipeline(() => [answering, noting('disk', [])]);
+    assert.deepEqual(site.respond(visit({ path: '/page' })), page);
+  });
+
+  test('keeps no 404 for others if a step may tell them apart', () => {
+    const differing: Step = { at: 'preview', mayDiffer: true };
+    const path = '/none';
+    const ofAll = createPipeline(() => [answering]);
+    assert.throws(() => ofAll.respond(visit({ path })), { isReusable: true });
+    const ofOne = createPipeline(() => [answering, differing]);
+    assert.throws(() => ofOne.respond(visit({ path })), { isReusable: undefined });
   });
 
   test('asks who may have the answer for each path inside the server', async () => {
     const passed: string[] = [];
-    const { respond } = createPipeline((inside) => [
+    const site = createPipeline((inside) => [
       noting('access', passed),
       {
         at: 'rewrite',
@@ -86,12 +95,12 @@ suite('the list of steps', () => {
       },
       answering,
     ]);
-    assert.deepEqual(await respond(visit({ path: '/old' })), page);
+    assert.deepEqual(await site.respond(visit({ path: '/old' })), page);
     assert.deepEqual(passed, ['access /old', 'access /page']);
   });
 
   test('leaves a path inside without an answer to the step that leads there', () => {
-    const { respond } = createPipeline((inside) => [
+    const site = createPipeline((inside) => [
       {
         at: 'rewrite',
         handle(request, next) {
@@ -100,6 +109,6 @@ suite('the list of steps', () => {
         },
       },
     ]);
-    assert.deepEqual(respond(visit({ path: '/none' })), page);
+    assert.deepEqual(site.respond(visit({ path: '/none' })), page);
   });
 });

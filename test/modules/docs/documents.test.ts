@@ -41,7 +41,7 @@ const shipped = {
     $defs: { number: { type: 'integer', minimum: 1000 } },
   },
 };
-const noTables = { of: <R>() => ({ tablesAfter: () => [] }) as R };
+const noTables = { of: () => ({ tablesAfter: () => [] }) as never };
 const types = createEventTypes([shipped], noTables);
 
 const asyncApiSchema = asyncApiSpecs.schemasWithoutId['3.0.0'] as AnySchema;

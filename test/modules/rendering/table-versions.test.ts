@@ -9,7 +9,7 @@ test('the version of a table changes with its rows, and with any definition of a
     seq: () => log.length,
     change: (seq) => log[seq - 1] as Change | undefined,
     rowBytes: () => 1,
-    of: <R>() => ({ row: () => undefined }) as R,
+    of: () => ({ row: () => undefined }) as never,
   });
   const row = (table: string) => log.push({ family: 'record', id: 'r', data: { table } });
   row('letters');

@@ -89,10 +89,8 @@ export function compose(config: Config, context: AppContext): AppInstance {
   const rates = createRates(config.rates, callers.rates);
   const headers = composeHeaders(config);
   const previews: Serving['previews'] = { find: (...asked) => drafts.previews.find(...asked) };
-  const steps = [
-    ...composeSteps(config, context, { rates, authenticate, previews, headers }),
-    ...provided.steps,
-  ];
+  const given = { rates, authenticate, previews, headers };
+  const steps = [...composeSteps(config, context, given), ...provided.steps];
   const siteParts = composeSite(config, context, { disk, ...access, pageRows, steps, login });
   const site = createSite({ ...siteParts, countVisit: callers.visits.count });
   // A page that an operation reads does not count as a visit.
@@ -101,9 +99,11 @@ export function compose(config: Config, context: AppContext): AppInstance {
     ...composeDraftParts(config, context, { siteParts, access, hosts }),
     ...{ authenticate, parts: () => parts },
   });
-  const callersOf = { authenticate, sessions, login, visitors };
-  const given = { ...reads, ...callersOf, hosts, drafts, pageHeaders: headers.change };
-  const parts = { ...composeParts(config, context, given), ...provided.parts };
+  const others = { ...reads, authenticate, sessions, login, visitors, hosts, drafts };
+  const parts = {
+    ...composeParts(config, context, { ...others, pageHeaders: headers.change }),
+    ...provided.parts,
+  };
   Object.assign(provided.offers, { eventTypes: parts.eventTypes, run: runAs(() => execute) });
   const execute = composeExecute(config, context, { hosts, drafts, parts, tracing });
   const hookDialler = traced(createDialler({ ...config.webhook, via: context.ownNames.ofLog }));
@@ -117,7 +117,7 @@ export function compose(config: Config, context: AppContext): AppInstance {
       period: () => rules.period(),
       isOwnRequest: context.ownNames.isIn,
       ...{ execute, authenticate, visitors, login, tracer: tracing?.tracer },
-      requireUnrevoked: unrevokedCheck(sessions, callers),
+      requireUnrevoked: composeKeyCheck(sessions, callers),
       callerEnds: composeCallerEnds(store, sessions),
       ...{ publicFiles, ownFiles, consoleFiles },
       ...{ metricsText: context.state.metricsText, paths: provided.paths },
@@ -142,16 +142,6 @@ export function compose(config: Config, context: AppContext): AppInstance {
   };
 }
 
-function unrevokedCheck(
-  sessions: SessionStore,
-  { keyUses }: CallerContext,
-): Serving['requireUnrevoked'] {
-  return (caller) => {
-    requireUnrevoked(sessions, caller, now);
-    if (caller.keyId !== undefined) keyUses.note(caller.keyId);
-  };
-}
-
 /** Runs operations with all rights, for a part of the server that the history names. */
 function runAs(execute: () => Execute): Offers['run'] {
   return async (author, operation, v) => {
@@ -163,6 +153,17 @@ function runAs(execute: () => Execute): Offers['run'] {
       signal: () => new AbortController().signal,
     });
     return outcome.kind === 'reply' ? undefined : outcome.data;
+  };
+}
+
+/** The check that the key of a caller is still valid; its use counts. */
+function composeKeyCheck(
+  sessions: SessionStore,
+  { keyUses }: CallerContext,
+): Serving['requireUnrevoked'] {
+  return (caller) => {
+    requireUnrevoked(sessions, caller, now);
+    if (caller.keyId !== undefined) keyUses.note(caller.keyId);
   };
 }
 

@@ -291,9 +291,9 @@ class ServingProcess implements RunningServer {
     this.#visits = new VisitCounter({ ...counted, table: this.#visitDatabase.breadcrumbs });
     this.#requestVisits = new RequestVisits(this.#visitDatabase, counted);
     this.#keyUses = new KeyUseRecorder({ store, now, log: logs.log });
-    const drawing = { thread: this.#templates, rendering, compressors, logs };
-    const newRenderedPages = renderedPagesMaker(drawing);
-    this.#signedIn = new SignedInWatch({ serving: () => this.#instance.serving, log: logs.log });
+    const thread = this.#templates;
+    const newRenderedPages = renderedPagesMaker({ thread, rendering, compressors, logs });
+    this.#signedIn = this.#watchSignedIn(logs);
     this.#context = {
       ...{ store, logs, version, tasks, modules, emit },
       ownNames: namesInVia(config, store),
@@ -325,6 +325,10 @@ class ServingProcess implements RunningServer {
     this.#hosts = this.#tableHosts();
     this.#background = isPrimary ? this.#primaryTasks(config) : [];
     this.#addMetrics();
+  }
+
+  #watchSignedIn({ log }: Logs): SignedInWatch {
+    return new SignedInWatch({ serving: () => this.#instance.serving, log });
   }
 
   #state({ server: { data } }: Config, store: Store): AppContext['state'] {

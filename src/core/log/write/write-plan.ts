@@ -154,9 +154,9 @@ class Planner {
   /** The data of a change. */
   dataOf(draft: Draft): JsonObject {
     const { family, id, action, data } = draft;
-    const { dataOf } = this.#reads.projectionOf(family) ?? {};
-    if (dataOf === undefined || action === 'insert') return data;
-    return dataOf(this.#reads, draft, this.#record(family, id));
+    const projection = this.#reads.projectionOf(family);
+    if (projection?.dataOf === undefined || action === 'insert') return data;
+    return projection.dataOf(this.#reads, draft, this.#record(family, id));
   }
 
   /** Plans the next change. */

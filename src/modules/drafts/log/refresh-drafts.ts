@@ -142,8 +142,8 @@ function draftOf({ draft }: Databases, id: string): SiteDraft {
 }
 
 function openDrafts(databases: Databases): readonly number[] {
-  const { draftsIn } = createDraftsReads(databases);
-  return Array.from(draftsIn('open'), ({ insertedSeq }) => insertedSeq);
+  const open = createDraftsReads(databases).draftsIn('open');
+  return Array.from(open, ({ insertedSeq }) => insertedSeq);
 }
 
 /** The draft of a number: the log names it in its insert. */

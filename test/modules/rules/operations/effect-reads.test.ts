@@ -26,7 +26,7 @@ function storeOf(read: string[]): Parts['store'] {
       return { rule, seq: 1, insertedSeq: 1 };
     },
   };
-  return { of: <R>() => reads as R };
+  return { of: () => reads as never };
 }
 
 /** The problems of a breadcrumb whose branches lead to keys. */

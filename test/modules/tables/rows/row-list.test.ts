@@ -1,3 +1,5 @@
+import { withReads } from '../../../../src/core/log/reads.ts';
+import { storedTables } from '../../../../src/modules/tables/log/family.ts';
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Row } from '../../../../src/modules/tables/row.ts';
@@ -30,7 +32,7 @@ function rowsOf(count: number, size: number): Pick<Reads, 'of'> {
       }
     },
   };
-  return { of: <R>() => reads as R };
+  return { of: () => reads as never };
 }
 
 const isVisible = (row: Row): boolean => row.isOwn === true;
@@ -59,11 +61,11 @@ test('a count lets other requests run, and ends when its caller has gone', async
 });
 
 test('a step of an index has the size of its row', () => {
-  const reads = {
-    ...rowsOf(9, 5_000),
+  const of = withReads(rowsOf(9, 5_000), storedTables, {
     indexBuild: () => undefined,
     rowsByIndex: () => [{ id: idOf(3), cursor: 'AA' }],
-  } as unknown as Reads;
+  });
+  const reads = { of } as Reads;
   const selection = { filters: { sort: 'n' }, seq: undefined };
   const steps = [...selectRows(selection, table, reads, access).stepsAfter('')];
   assert.deepEqual(
