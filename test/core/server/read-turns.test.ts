@@ -27,7 +27,7 @@ async function connected(t: TestContext, addressOf: (at: number) => ClientAddres
       if (turns.isLater(socket, peer, bytes)) return;
       nowMs += readingMs / 4;
       inTurn += 1;
-      received[at] += bytes.toString();
+      received[at] = `${received[at]}${bytes.toString()}`;
       order.push(at);
     });
   }).listen(0, '127.0.0.1');

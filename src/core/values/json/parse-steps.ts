@@ -23,8 +23,8 @@ interface Level {
 /** The array or object of a level, as far as it is parsed. */
 type Container = unknown[] | Record<string, unknown>;
 
-/** The name of a member before a piece, which no client can know. */
-const placeholder = newId();
+/** The names of the members before and behind a piece, which no client can know. */
+const [before, behind] = [newId(), newId()];
 
 const quote = 0x22;
 const comma = 0x2c;
@@ -119,6 +119,10 @@ class Pieces {
     for (let depth = open.length; depth < levels.length; depth += 1) {
       open.push(this.#newest(open.at(-1), levels[depth - 1]));
     }
+    // The member that closingOf has added.
+    const deepest = open.at(-1);
+    if (Array.isArray(deepest)) deepest.pop();
+    else if (deepest !== undefined) Reflect.deleteProperty(deepest, behind);
     this.#containers = open;
     this.#before = [...levels];
     this.#begin = end + 1;
@@ -142,15 +146,15 @@ class Pieces {
 
 /** Opens levels before a piece; a first member stands for what each has already. */
 function openingOf(levels: readonly Level[]): string {
-  const names = levels.map(({ isObject }) => (isObject ? `{"${placeholder}":` : '['));
+  const names = levels.map(({ isObject }) => (isObject ? `{"${before}":` : '['));
   return levels.length === 0 ? '' : `${names.join('')}0,`;
 }
 
+/** Closes levels behind a piece, after one more member: the comma must have a value before it. */
 function closingOf(levels: readonly Level[]): string {
-  return levels
-    .map(({ isObject }) => (isObject ? '}' : ']'))
-    .toReversed()
-    .join('');
+  const member = levels.at(-1)?.isObject === true ? `,"${behind}":0` : ',0';
+  const ends = levels.map(({ isObject }) => (isObject ? '}' : ']'));
+  return member + ends.toReversed().join('');
 }
 
 const ownMember = { configurable: true, enumerable: true, writable: true };
@@ -164,11 +168,11 @@ function addTo(container: Container, part: unknown): unknown {
   }
   const members = part as Readonly<Record<string, unknown>>;
   for (const name of Object.keys(members)) {
-    if (name === placeholder) continue;
+    if (name === before || name === behind) continue;
     const value = members[name];
     if (name !== '__proto__') container[name] = value;
     // An assignment would take it for the prototype.
     else Object.defineProperty(container, name, { value, ...ownMember });
   }
-  return members[placeholder];
+  return members[before];
 }

@@ -1,11 +1,7 @@
 import assert from 'node:assert/strict';
 import { suite, test } from 'node:test';
 import type { WorkTurns } from '../../../../src/core/fair/turns.ts';
-import {
-  type Envelope,
-  envelopeInTurns,
-  isLongJson,
-} from '../../../../src/core/operations/http/envelope.ts';
+import { envelopeInTurns, isLongJson } from '../../../../src/core/operations/http/envelope.ts';
 import { readBodyBytesMax } from '../../../../src/core/operations/limits.ts';
 import type { Operation } from '../../../../src/core/operations/operation.ts';
 import { WebSocketMessage } from '../../../../src/core/server/websocket/message.ts';
@@ -48,7 +44,7 @@ suite('a long JSON', () => {
     const operation = batch as unknown as Operation;
     const read = message.parse({ find: () => operation }, { caller, signal: () => signal });
     assert.ok(read instanceof Promise);
-    assert.deepEqual(((await read) as Envelope).v, { operations });
+    assert.deepEqual((await read).v, { operations });
   });
 
   test('begins with an array or object, behind blanks and a byte order mark', () => {

@@ -46,20 +46,25 @@ suite('parseJsonSteps', () => {
   });
 
   test('fails as parseJson does, for a text with anything in it', () => {
-    const found = fc.constantFrom(...'{}[],:"\\0e-. \u00e9\ufeff', '"__proto__":', 'null', '""');
+    const characters = '{}[],:"\\0e-. \u00e9\ufeff'.split('');
+    const found = fc.constantFrom(...characters, '"__proto__":', 'null', '""');
     const changed = fc.tuple(fc.json({ maxDepth: 4 }), fc.nat(), fc.nat({ max: 3 }), found);
     fc.assert(
       fc.property(changed, ([text, place, length, piece]) => {
         const at = place % (text.length + 1);
         assertSame(text.slice(0, at) + piece + text.slice(at + length));
       }),
-      { numRuns: 1_000 },
+      { numRuns: 3_000 },
     );
   });
 
   for (const text of [
     '{"a":[1,2,],"b":3}',
     '{"a":[1,,2]}',
+    '[,1]',
+    '{,"a":1}',
+    '{"a":{,"b":1}}',
+    '{"a":[1,{"b":2},3,[4]],"c":5}',
     '[1,{"a":2,}]',
     '[1,2',
     '{"a":[1,2',
