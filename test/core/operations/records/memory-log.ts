@@ -25,6 +25,8 @@ export function memoryLog<S extends Placed>(fold: ApplyChange<S>): MemoryLog<S> 
   const invalidating = (row: Change) => foldRows(rowsOf(row.id), fold).invalidated.get(row.seq);
 
   const reads: Partial<Reads> = {
+    families: [],
+    projectionOf: () => undefined,
     seq: () => log.length,
     key: () => undefined,
     seqAt: (timeMs) => log.findLastIndex((row) => Date.parse(row.dtu_stored) <= timeMs) + 1,
