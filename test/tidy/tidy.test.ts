@@ -340,6 +340,29 @@ test('the map of the code and its invariants name only files that exist', () => 
   assert.deepEqual(missing, []);
 });
 
+test('comments name only files that exist', () => {
+  const files = new Set(
+    [
+      ...sources,
+      ...tests,
+      ...modules,
+      ...browser,
+      ...readSources('{docs,bench,packaging}/**/*.ts'),
+    ].map(({ path }) => `/${path}`),
+  );
+  const isThere = (name: string): boolean => [...files].some((file) => file.endsWith(`/${name}`));
+  const comment = /^\s*(?:\/\/|\/?\*)/;
+  const missing = sources.flatMap(({ path, text }) =>
+    text
+      .split('\n')
+      .filter((line) => comment.test(line))
+      .flatMap((line) => [...line.matchAll(/(?<![.\w])[\w-][\w./-]*\.ts\b/g)].map(([name]) => name))
+      .filter((name) => !isThere(name))
+      .map((name) => `${path}: ${name}`),
+  );
+  assert.deepEqual(missing, []);
+});
+
 test('no comment refers to a text that is not in this repository', () => {
   const foreign = [...sources, ...modules].filter(({ text }) =>
     /\bcontract §|\bseed \d+\.\d/.test(text),

@@ -12,7 +12,7 @@ const restartPollMs = 50;
 
 /**
  * `waymark restart`: replaces the server by a new process without closing a connection. The running
- * server starts it (hand-over.ts); this command sends the signal, and waits for the outcome.
+ * server starts it (predecessor.ts); this command sends the signal, and waits for the outcome.
  */
 export const defineRestart: DefineCommand = (command, terminal) => {
   command

@@ -18,11 +18,11 @@ export const applicationMark = 'waymark';
 export interface Databases {
   readonly environment: RootDatabase;
   /**
-   * `application` and `schema`; `log` and `follows`, the identity of the log (row-log.ts); for
-   * quick reads, the seq of the newest change (`seq`), and seq and
-   * transaction of the newest change of any hook or secret (`hooks`); the last use of each key
-   * (key-uses.ts); `login …`, the sessions of visitors (login-sessions.ts). At a node with a centre
-   * also `link`, the places of the outbox, and `sessions` (local-sessions.ts).
+   * `application` and `schema`; `log` and `follows`, the identity of the log (identity.ts); for
+   * quick reads, the seq of the newest change (`seq`), and seq and transaction of the newest change
+   * of any hook or secret (`hooks`); the last use of each key (key-uses.ts); `login …`, the sessions
+   * of visitors (stored-sessions.ts). At a node with a centre also `link`, the places of the outbox,
+   * and `sessions` (local-sessions.ts).
    */
   readonly meta: Database<string>;
   /** seq → Change. */
@@ -43,11 +43,11 @@ export interface Databases {
   readonly everexact: Database<string, Uint8Array>;
   /** The keys of `wildcard` → ids of all records that were ever indexed there. */
   readonly everwildcard: Database<string, Uint8Array>;
-  /** Moment, `from` or `until`, and id of a rule → nothing: see projections/rule-times.ts. */
+  /** Moment, `from` or `until`, and id of a rule → nothing: see rule-lookups.ts. */
   readonly ruletime: Database<string, Uint8Array>;
-  /** Name of an asset and id of a rule → nothing: see projections/rule-assets.ts. */
+  /** Name of an asset and id of a rule → nothing: see rule-lookups.ts. */
   readonly ruleasset: Database<string, Uint8Array>;
-  /** Access section of a rule, NUL and its id → nothing: see projections/rule-access.ts. */
+  /** Access section of a rule, NUL and its id → nothing: see rule-access.ts. */
   readonly ruleaccess: Database<string, Uint8Array>;
   /** vk → seq of the change that claimed it, and hash of the request: see claims.ts. */
   readonly vk: Database<string, Uint8Array>;
@@ -69,7 +69,7 @@ export interface Databases {
   readonly evertablename: Database<string, Uint8Array>;
   /** Id → StoredRow. */
   readonly row: Database<string, Uint8Array>;
-  /** Table and id of a row that exists → nothing: see projections/index-key.ts. */
+  /** Table and id of a row that exists → nothing: see index-key.ts. */
   readonly tablerow: Database<string, Uint8Array>;
   /** Table and id of each row that was invalidated, also if it exists again → nothing. */
   readonly evertablerow: Database<string, Uint8Array>;
@@ -91,7 +91,7 @@ export interface Databases {
   readonly draftstate: Database<string, Uint8Array>;
   /** Name → id of the latest draft that has it. */
   readonly draftname: Database<string, Uint8Array>;
-  /** Draft, database and key → what the draft changes there: see drafts/draft-entries.ts. */
+  /** Draft, database and key → what the draft changes there: see draft-entries.ts. */
   readonly draftentry: Database<string, Uint8Array>;
   /** Draft, family and id → DraftedRecord: what a draft changes of a record. */
   readonly draftrecord: Database<string, Uint8Array>;
@@ -104,7 +104,7 @@ export interface Databases {
   readonly delivery: Database<string, string>;
   /** Hook → n of the newest event in its queue. */
   readonly lane: Database<string, number>;
-  /** Hook and n → seq of an event without a recorded attempt: see delivery-keys.ts. */
+  /** Hook and n → seq of an event without a recorded attempt: see delivery-log.ts. */
   readonly pending: Database<string, Uint8Array>;
   /** Hook, n and attempt → AttemptRecord. */
   readonly attempt: Database<string, Uint8Array>;

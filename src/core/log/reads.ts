@@ -196,7 +196,7 @@ function seqAt(databases: Databases, timeMs: number): number {
 }
 
 const storedField = /"dtu_stored":"([^"]+)"/;
-/** The length of a row up to `dtu_stored` and its value: log/write-plan.ts puts them first. */
+/** The length of a row up to `dtu_stored` and its value: write/write-plan.ts puts them first. */
 const rowHeadBytes = 120;
 
 /**

@@ -135,7 +135,7 @@ export interface OperationDescription {
   readonly tableDecides?: true;
   /** Whether a key of the scope `verify:<hook>` may call it for that hook, its input field `id`. */
   readonly forHookKeys?: true;
-  /** Whether running pages call it, also those of other origins: see cors.ts. */
+  /** Whether running pages call it, also those of other origins: see service.ts. */
   readonly forPages?: true;
   readonly effect: Effect;
   /** One sentence. */

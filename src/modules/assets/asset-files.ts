@@ -80,7 +80,7 @@ export class AssetFiles {
   }
 
   /**
-   * Opens a file; undefined if there is none. Synchronous, as static/find-file.ts explains. Throws
+   * Opens a file; undefined if there is none. Synchronous, as precompressed.ts explains. Throws
    * as undefinedIfMissing does.
    */
   open(sha256: string): OpenAsset | undefined {

@@ -34,7 +34,7 @@ type FileOrigin = (
   signal: AbortSignal,
 ) => Promise<{ readonly first: number; readonly chunks: AsyncIterable<Uint8Array> }>;
 
-/** Gets files from a centre, which knows this node by its key (server/svc1/asset-upload.ts). */
+/** Gets files from a centre, which knows this node by its key (upload/asset-upload.ts). */
 export function fromCentre(
   client: Pick<WaymarkClient, 'download'>,
   apikey: () => Promise<string>,

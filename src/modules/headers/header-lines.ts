@@ -42,7 +42,7 @@ const requestFieldName: ValueParser<string> = (value) => {
 
 /**
  * The lines of `[proxy.<name>.request_headers]`: each sets a field of the requests to the
- * application. Values may have the variables of a request (http/headers/field-template.ts).
+ * application. Values may have the variables of a request (http/field-template.ts).
  */
 export const requestFields: FieldLines = {
   member: 'requestHeaders',

@@ -13,8 +13,7 @@ const entities: Readonly<Record<string, string>> = {
 /**
  * The header fields of every answer that Waymark makes itself (stored and generic pages, files,
  * breadcrumbs, operations and failures); a 304 has them, too. To add a field to all pages, add its
- * name and value here. `server/tls/redirect.ts` adds Strict-Transport-Security, which depends on
- * TLS.
+ * name and value here. `https-redirect.ts` adds Strict-Transport-Security, which depends on TLS.
  */
 export const pageFields: FieldList = [
   // Browsers follow Content-Type and do not sniff the content (Fetch §2.2.6).

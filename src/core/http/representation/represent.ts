@@ -41,7 +41,7 @@ export interface Selection {
 
 /**
  * The fields of a 200 that its 304 repeats (RFC 9110 §15.4.5). `notModified` adds ETag or
- * Last-Modified; a disk mount adds its own fields afterwards (static/mount-replies.ts).
+ * Last-Modified; a disk mount adds its own fields afterwards (files/mount-replies.ts).
  */
 const notModifiedNames: ReadonlySet<string> = new Set([
   'cache-control',

@@ -8,7 +8,7 @@ import { eventDraft, ownEvent } from './event.ts';
 const emittedRememberedMax = 10_000;
 
 /**
- * Raises an event of a type of Waymark's own (model/stored/event-types.ts). Resolves once the event
+ * Raises an event of a type of Waymark's own (event-types.ts). Resolves once the event
  * is durable, or dropped by the rate limit of its type, which holds across all processes on the
  * log. Never rejects: a failure to store the event goes to the log.
  */

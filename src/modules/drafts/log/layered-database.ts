@@ -36,7 +36,7 @@ interface OwnValue {
   readonly isPut: boolean;
 }
 
-/** The marks of keys with several page rules: see projections/index-entries.ts. */
+/** The marks of keys with several page rules: see core/log/index-entries.ts. */
 const marks: Readonly<Record<string, string>> = { exact: '!', wildcard: '~' };
 
 /** Keys in `draftentry` that a read ignores, as hexadecimal digits. */

@@ -73,7 +73,7 @@ export const rowFamily: RecordFamily<RowParts, Row> = {
   prepare: ({ visitor }) => visitor.prepare(needsUser),
   forCall(given, reads, parts, earlier) {
     const { table: name } = given.v;
-    // A counter decides with other look-ups (nodes/taken-rows.ts).
+    // A counter decides with other look-ups (outbox-entries.ts).
     const isSame = reads.of(storedTables).rowIdByKey === parts.store.of(storedTables).rowIdByKey;
     const now = isSame && typeof name === 'string' ? reads.of(storedTables).table(name) : undefined;
     if (earlier !== undefined && now !== undefined && now === earlier.definition) return earlier;

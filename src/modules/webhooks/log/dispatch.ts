@@ -96,7 +96,7 @@ function subscribersOf(reads: Reads, { type, hook: only }: WaymarkEvent): readon
 const rowFamily = /"family":"([a-z]+)"/;
 /** Families whose rows always concern hooks: events, changes of hooks, and replays. */
 const dispatched: ReadonlySet<string> = new Set<Family>(['event', 'webhook', 'replay']);
-/** The length of a row up to `family` and its value: log/write-plan.ts puts them first. */
+/** The length of a row up to `family` and its value: write/write-plan.ts puts them first. */
 const rowHeadCharacters = 1_000;
 
 /** Whether a row can concern a hook. Other rows, which may hold megabytes, are not parsed. */
