@@ -19,10 +19,10 @@ export interface Databases {
   readonly environment: RootDatabase;
   /**
    * `application` and `schema`; `log` and `follows`, the identity of the log (identity.ts); for
-   * quick reads, the seq of the newest change (`seq`), and seq and transaction of the newest change
-   * of any hook or secret (`hooks`); the last use of each key (key-uses.ts); `login …`, the sessions
-   * of visitors (stored-sessions.ts). At a node with a centre also `link`, the places of the outbox,
-   * and `sessions` (local-sessions.ts).
+   * quick reads, the seq of the newest change (`seq`), and seq and transaction of the newest
+   * change of any hook or secret (`hooks`); the last use of each key (key-uses.ts); `login …`, the
+   * sessions of visitors (stored-sessions.ts). At a node with a centre also `link`, the places of
+   * the outbox, and `sessions` (local-sessions.ts).
    */
   readonly meta: Database<string>;
   /** seq → Change. */
