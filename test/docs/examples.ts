@@ -133,7 +133,7 @@ export function testTexts(): void {
 }
 
 /** Files of examples that a test does not have. */
-const aboutMissingFile = /does not exist|cannot be read|no such file/i;
+const aboutMissingFile = /does not exist|cannot be read|no such file|there is no module/i;
 
 /** Whether a test runs a block: commands on a site of its own or on the demo, or a program. */
 function isRun({ info }: Block): boolean {

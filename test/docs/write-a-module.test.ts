@@ -15,13 +15,14 @@ function blocks(language: string): readonly string[] {
   return [...page.matchAll(pattern)].map(([, text = '']) => text);
 }
 
-/** The blocks whose first line names their file. */
+/** The files that the page prints: programs name theirs in the first line. */
 function namedFiles(): Readonly<Record<string, string>> {
-  const all = [...blocks('js'), ...blocks('json')].map((text) => {
+  const programs = blocks('js').map((text) => {
     const [, name = '', rest = ''] = /^\/\/ (\S+)\n(.*)$/s.exec(text) ?? [];
     return [name, rest] as const;
   });
-  return Object.fromEntries(all);
+  const [schema = ''] = blocks('json');
+  return { ...Object.fromEntries(programs), 'votes.json': schema };
 }
 
 test('the modules of the how-to work as it prints them', async (t) => {

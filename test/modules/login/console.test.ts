@@ -120,7 +120,7 @@ suite('the console by [login]', () => {
     const visitor = new TestVisitor();
     const grant = await grantOf(visitor, site);
     const { data } = await call(visitor, site, ['login.console', { grant, state }]);
-    provider.claims = { ...provider.claims, preferred_username: 'anna\n\u0000' };
+    provider.claims = { ...provider.claims, preferred_username: 'anna' };
     const renamed = await grantOf(new TestVisitor(), site);
     assert.notEqual(renamed, grant);
     const other = new TestVisitor();
