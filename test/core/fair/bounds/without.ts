@@ -75,5 +75,8 @@ export const constantsWithoutRow: Readonly<Record<string, string>> = {
   waitingRequestsMax: batch,
   waitingCountedMax: request,
   queuedReadMax: batch,
+  openCallsMax:
+    'is above the requests that an address may have open; it bounds modules that never end',
+  sessionsPerMinuteMax: counted,
   pendingRepliesMax: 'has a bucket of the worker itself for those beyond it',
 };
