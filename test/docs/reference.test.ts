@@ -92,7 +92,7 @@ suite('the reference', () => {
       const before = configOf(lines.join('\n'));
       const after = configOf([...lines, `${name} = ${example}`].join('\n'));
       const needsRestart = restartNeeded(before, after).includes(`${header} ${name}`);
-      assert.equal(restart ?? false, needsRestart, `${header} ${name}`);
+      assert.equal(restart, needsRestart, `${header} ${name}`);
     }
   });
 

@@ -119,7 +119,12 @@ function reasonOf(error: unknown): string {
   if (code === 'ERR_MODULE_NOT_FOUND') {
     return error.message.replace(/ imported from .*/s, '').replace(/^Cannot find/, 'there is no');
   }
-  // Where it happened: the first line of the stack that names a file.
-  const place = /\b[\w:/.-]+:\d+:\d+/.exec((error.stack ?? '').replace(error.message, ''))?.[0];
+  const place = placeOf((error.stack ?? '').replace(error.message, ''));
   return `${error.name}: ${error.message}${place === undefined ? '' : ` (${place})`}`;
+}
+
+/** Where an error happened: the place in the first line of its stack that names one. */
+function placeOf(stack: string): string | undefined {
+  const line = stack.split('\n').find((one) => /:\d+:\d+\)?$/.test(one));
+  return line?.slice(line.lastIndexOf('(') + 1).replace(/^ *at |\)$/g, '');
 }

@@ -98,7 +98,7 @@ export async function readModules(
   },
 ): Promise<ReadModules> {
   // Most ini files have none.
-  if (!/^\s*\[module\./m.test(text)) return { sections: [], problems: [] };
+  if (!/^[ \t]*\[module\./m.test(text)) return { sections: [], problems: [] };
   const { sections: scanned } = scanIni(text);
   const named = scanned.flatMap(({ name, entries }) => (name === 'variables' ? entries : []));
   const variables = parseVariables(named, { env, problems: [] });

@@ -88,11 +88,17 @@ function covers({ text, pathInfo }: LoosePattern, reading: string): boolean {
 }
 
 /** What makes a path one that has a second reading, besides the forms of Unicode. */
-const secondReading =
-  /%[0-9a-f]{2}|[;\\?#\p{Cc}]|\/\/|[. ](?:\/|$)|:[^/]*\$|[\p{Cf}\u2044\u2215\u2216]/iu;
+const secondReading = /%[0-9a-f]{2}|[;\\?#\p{Cc}]|\/\/|[. ](?:\/|$)|[\p{Cf}\u2044\u2215\u2216]/iu;
+
+/** Whether a segment names a stream of NTFS: it has a colon, and a dollar sign behind it. */
+function namesStream(segment: string): boolean {
+  const colon = segment.indexOf(':');
+  return colon !== -1 && segment.includes('$', colon);
+}
 
 function isExcepted({ except }: RulePaths, path: string): boolean {
   if (except.length === 0 || secondReading.test(path)) return false;
+  if (path.includes(':') && path.split('/').some(namesStream)) return false;
   if (path.normalize('NFKC') !== path || shortNameOf(path) !== undefined) return false;
   return except.some((pattern) => matchesPattern(pattern, path));
 }
@@ -162,10 +168,10 @@ function originalsOf(text: string): readonly string[] {
  * stream of NTFS that is the file or the folder itself (`::$DATA`, `:$I30:$INDEX_ALLOCATION`).
  */
 function withoutEnds(path: string): string {
-  if (!/[. ](?:\/|$)|:[^/]*\$/.test(path)) return path;
+  if (!/[. ](?:\/|$)|:/.test(path)) return path;
   const bare = path.split('/').map((segment) => {
     const colon = segment.indexOf(':');
-    const isStream = colon > 0 && segment.includes('$', colon);
+    const isStream = colon > 0 && namesStream(segment);
     let end = isStream ? colon : segment.length;
     while (end > 0 && '. '.includes(segment.charAt(end - 1))) end -= 1;
     return end === 0 ? segment.trimEnd() : segment.slice(0, end);
