@@ -9,6 +9,7 @@ import type { Failure } from '../../values/failure.ts';
 import type { Peer } from '../../values/network/peer.ts';
 import { preface } from '../h2/frames.ts';
 import { LeastRate, type RateLimit } from '../least-rate.ts';
+import { lingerMs } from '../limits.ts';
 import { peerOf } from '../listening/accept.ts';
 import { deliveredBytes, stopFlowing } from '../listening/node-internals.ts';
 import { readTurns } from '../read-turns.ts';
@@ -171,7 +172,10 @@ export class Connection implements RequestEvents {
     // A TLS session ends with a message of its own.
     const isTls = this.peer.tls !== undefined;
     if (socket.writableLength === 0 && !isTls) socket.destroy();
-    else socket.destroySoon();
+    else {
+      socket.destroySoon();
+      this.#closeIfStuck();
+    }
   }
 
   /** To be called when the connection has closed. */
@@ -230,8 +234,24 @@ export class Connection implements RequestEvents {
     const { newest, socket } = this;
     if (!this.#requests.isBetweenMessages) this.#parts.refused(socket, incompleteRequest());
     else if (newest?.isSent === false) newest.shouldKeepAlive = false;
-    else socket.end();
+    else {
+      socket.end();
+      this.#closeIfStuck();
+    }
   };
+
+  /**
+   * Closes a connection over TLS whose client has closed its side, if nothing goes out in a moment:
+   * where the client has reset it as well, Node never ends a write.
+   */
+  #closeIfStuck(): void {
+    const { socket, peer } = this;
+    if (peer.tls === undefined || !socket.readableEnded) return;
+    const before = deliveredBytes(socket);
+    setTimeout(() => {
+      if (this.isUnread && deliveredBytes(socket) === before) socket.destroy();
+    }, lingerMs).unref();
+  }
 
   /** Begins to answer a request. */
   onHead(head: ReadHead): void {

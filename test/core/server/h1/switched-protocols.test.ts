@@ -71,6 +71,11 @@ function client(t: TestContext, port: number) {
 
 const proxyFor = (origin: string): string => `[proxy.app]\nsource = ${origin}\n`;
 
+/** Why a test with content is left out: its application is a server of Node's own. */
+const leftOut =
+  Number(process.versions.node.split('.', 1)[0]) < 26 &&
+  'the HTTP server of Node.js 24 does not read the content of a request with Upgrade';
+
 suite('a request for another protocol', () => {
   const chunks = ['Transfer-Encoding: chunked'];
   const cases: Readonly<Record<string, readonly [request: string, said: string]>> = {
@@ -91,7 +96,7 @@ suite('a request for another protocol', () => {
   for (const [what, [request, said]] of Object.entries(cases)) {
     for (const pace of ['whole', 'in pieces']) {
       const name = `goes to the application, and bytes pass both ways: ${what}, ${pace}`;
-      test(name, async (t) => {
+      test(name, { skip: what.includes('content') && leftOut }, async (t) => {
         const site = await startSite(t, { ini: proxyFor(await application(t)) });
         const { socket, until, whole } = client(t, site.port);
         // The bytes of the protocol may follow at once.
@@ -173,7 +178,7 @@ suite('a request for another protocol', () => {
     assert.match(await until('\r\n\r\n'), /^HTTP\/1\.1 502 /);
   });
 
-  test('takes its turn behind an answer that is not sent yet', async (t) => {
+  test('takes its turn behind an answer that is not sent yet', { skip: leftOut }, async (t) => {
     let answer: (() => void) | undefined;
     const slow = http.createServer((_, response) => {
       answer = () => response.end('first');
