@@ -84,7 +84,7 @@ interface Provided {
   close?(): Promise<void>;
 }
 
-/** What modules offer by name, so that nobody has to import them. */
+/** What a module gives to others, who find it by its name here and do not import the module. */
 export interface Offers {
   /** The traces of requests and of what they lead to. */
   readonly tracing: Tracing;

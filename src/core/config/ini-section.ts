@@ -29,7 +29,7 @@ export interface IniSection<K extends Keys = Keys> {
   readonly lines?: FieldLines;
   /**
    * Where the configuration has it, such as `proxies` or `tls.acme`: a list for a section with a
-   * name. Without a place, its settings stand beside those that it adds to.
+   * name. A section that only adds keys to another one needs no place: its values are there.
    */
   readonly place?: string;
   /** The first version that has it. */

@@ -28,7 +28,7 @@ export function isOfModule(uncaught: unknown): boolean {
   return guard !== undefined;
 }
 
-/** Waits for work that is none of the module. */
+/** Waits for work that Waymark does, not the module: it does not count as time of the module. */
 type Others = <T>(work: () => Promise<T>) => Promise<T>;
 
 interface GuardParts {
@@ -115,7 +115,7 @@ export class ModuleGuard {
     }
   }
 
-  /** Does work that is none of the module, for a module that asks for it. */
+  /** Does work of Waymark that the module has asked for. */
   outside<T>(work: () => T): T {
     return running.exit(work);
   }

@@ -86,7 +86,7 @@ function requireAdmission(admission: Admission | Promise<Admission>): Promise<vo
   return undefined;
 }
 
-/** The answer of another server is none of an operation: it only refuses. */
+/** An operation does not give the answer of another server to its caller: it only refuses. */
 function refuseReply(admission: Admission): void {
   if (!('reply' in admission)) return;
   const { status, source } = admission.reply;
